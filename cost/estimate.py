@@ -14,7 +14,8 @@ from attrs import frozen
 from ripplenest.cost.moving import told
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.paths import column_of, columns_read, label_columns, labels_held, root
-from ripplenest.nrc.rewriting.access import MOST_KEYS, Equation, Join, Read, joins
+from ripplenest.nrc.rewriting.access import MOST_KEYS, Join, Read, joins
+from ripplenest.nrc.rewriting.equated import Equation
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Elem, Rel
 from ripplenest.nrc.typecheck import elem_type

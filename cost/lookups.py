@@ -20,9 +20,10 @@ from ripplenest.cost.moving import told
 from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part
-from ripplenest.nrc.rewriting.access import Equation, Join, Read, of_nothing
+from ripplenest.nrc.rewriting.access import Join, Read, of_nothing
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
+from ripplenest.nrc.rewriting.equated import Equation, follows
 from ripplenest.nrc.rewriting.normal import conjuncts, folded
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Term, Total, Tuple, Var
@@ -232,10 +233,12 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     They are what a change costs, however few of them are in the result.
     """
     order = j.reads()
-    looked_up = {e.condition for r in order for e in r.keys}
+    looked_up = {e.condition: e for r in order for e in r.keys}
+    pairs = [t for t, e in looked_up.items() if e.partner and isinstance(t, Call)]
     changes = [r for r in order if r.how == "change"]
+    left = [t for t in j.product.conditions if t not in looked_up and not follows(t, pairs)]
     for r in order:
-        dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
+        dropping = [t for t in left if r.var in j.sources(t)]
         known = r.rel.name in rows and r.how == "probe" and not called.finds_one(r) and not called.grows(r, j, order)
         if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
             words = _Words(j, called, frozenset((r.var,)), r)

@@ -20,8 +20,9 @@ key that can fail is asked before, because without it there would be no join. Wh
 product is read *cautiously* instead, with that condition among the last: the row may have no partner.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -29,8 +30,10 @@ from attrs import evolve, frozen
 from ripplenest.nrc.functions.scalars import is_strict
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.rewriting.answered import answers
 from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
 from ripplenest.nrc.rewriting.disjoint import disjoint
+from ripplenest.nrc.rewriting.equated import Equation, by_column, implied, keys, told
 from ripplenest.nrc.rewriting.equations import place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, not_true
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
@@ -48,31 +51,14 @@ def how(at: At, keyed: bool) -> How:
 
 
 @frozen
-class Equation:
-    """``var.column`` equals a value that reads ``others``; ``usable``: it is a column, of the value's own type.
-
-    ``partner``: the generator and column that the value is, when it is one. ``constant``: it is the same in every
-    batch. ``condition`` is what says so.
-    """
-
-    var: str
-    column: str
-    others: frozenset[str]
-    usable: bool
-    condition: Elem
-    partner: tuple[str, str] | None = None
-    constant: bool = False
-
-
-
-@frozen
 class Read:
     """One generator: ``keys`` are looked up with the values of ``via``, or with constants when there is no ``via``.
 
     The first of ``via`` is the one that gives most keys alone.
     ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
     ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
-    read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
+    read is known, and those that say what the keys are, what is implied last. ``guarded``: the others, about what
+    fulfils those of all reads.
     ``band``: what its columns lie between, by what is read before (``nrc/rewriting/bands.py``).
     ``place``: of a fold that has a row for every place, the one that is read.
     Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
@@ -91,6 +77,11 @@ class Read:
     @property
     def how(self) -> How:
         return how(self.rel.at, bool(self.keys))
+
+    @property
+    def placed(self) -> bool:
+        """Whether nothing that is read later says which place it is."""
+        return not isinstance(self.rel, Total) or self.place is not None
 
     @property
     def alone(self) -> tuple[Equation, ...]:
@@ -141,6 +132,14 @@ class Join:
     def equations(self) -> tuple[Equation, ...]:
         """What the conditions equate, each equality from both of its sides."""
         return tuple(e for cond in self.product.conditions for e in self._equations(cond))
+
+    @cached_property
+    def implied(self) -> tuple[Equation, ...]:
+        """What follows from several of them, of columns of one type."""
+        columns = [e.condition for e in self.equations if e.usable and e.partner]
+        pairs = [t for t in dict.fromkeys(columns) if isinstance(t, Call) and columns.count(t) > 1]
+        every = (e for t in implied(pairs) for e in self._equations(t)) if len(pairs) > 1 else ()
+        return tuple(evolve(e, implied=True) for e in every)
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -194,6 +193,29 @@ class Join:
             changes.remove((step.var, step.rel))
         return tuple(found)
 
+    def apart(self) -> Iterator["Join"]:
+        """Itself, or where it finds more by what a fold with a row for every place answers, the joins with stored rows
+        of it, and that with nothing (``nrc/rewriting/answered.py``). Law: they do not overlap, and have its rows."""
+        for t in self.product.conditions:
+            for known, nothing in answers(t) if self._places and t not in self.partial else ():
+                asked = self._with(t, known)
+                if asked._early - self._early:
+                    yield from asked.apart()
+                    yield from self._with(t, *nothing).apart()
+                    return
+        yield self
+
+    def _with(self, t: Elem, *others: Elem) -> "Join":
+        """With ``others`` in the place of the condition ``t``."""
+        at = self.product.conditions.index(t)
+        before, after = self.product.conditions[:at], self.product.conditions[at + 1 :]
+        return evolve(self, product=evolve(self.product, conditions=(*before, *others, *after)))
+
+    @cached_property
+    def _early(self) -> frozenset[str]:
+        """The folds with a row for every place that are read, by keys, before it is known which place it is."""
+        return frozenset(r.var for r in self.reads() if not r.placed and r.via)
+
     @property
     def _stored(self) -> list[tuple[str, Rel]]:
         return [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
@@ -201,7 +223,7 @@ class Join:
     def _usable(self, cautious: bool) -> Mapping[str, Sequence[Equation]]:
         """By generator, the equations that it can be looked up by."""
         found: dict[str, list[Equation]] = {}
-        for e in self.equations:
+        for e in (*self.equations, *self.implied):
             if e.usable and not (cautious and e.condition in self.partial):
                 found.setdefault(e.var, []).append(e)
         return found
@@ -218,7 +240,8 @@ class Join:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
             lies = {b.var for b in self.bounds if b.others <= read}
-            step = max(steps, key=lambda r: (bool(r.via), len(r.keys), last in r.via, r.var in lies))
+            worth = ((bool(r.via), len(r.keys), told(r.keys), last in r.via, r.var in lies, r.placed) for r in steps)
+            _, step = max(zip(worth, steps, strict=True), key=lambda of: of[0])
             found.append(step)
             read.add(step.var)
             left.remove((step.var, step.rel))
@@ -229,7 +252,8 @@ class Join:
         that says which."""
         place = self._places.get(var)
         known = place is None or free_vars(place) <= {*seen, *self.free}
-        return known or (var in self._stored_only and any(b.var == var and b.others <= seen for b in self.bounds))
+        says = (e.others for e in self.equations if e.var == var), (b.others for b in self.bounds if b.var == var)
+        return known or (var in self._stored_only and any(o and o <= seen for o in chain(*says)))
 
     @cached_property
     def _stored_only(self) -> frozenset[str]:
@@ -257,18 +281,19 @@ class Join:
     def _best(self, var: str, rel: Rel, read: Sequence[Read], usable: Sequence[Equation]) -> Read:
         """``rel`` by most keys of those that are reached from one change, or by constants."""
         known = {r.var for r in read}
-        equated = _by_column(e for e in self.equations if e.var == var and e.others <= known)
-        keyed = [(_keys(group, usable), group) for group in _reached(read)]
-        keys, group = max(keyed, key=lambda found: len(found[0]), default=((), ()))
-        if not keys:
-            keys = _by_column(e for e in usable if not e.others)
-        asked = {other for e in keys for other in e.others}
-        first = [v for v in group if keys and keys[0].others == {v}]
+        equated = by_column(e for e in self.equations if e.var == var and e.others <= known)
+        keyed = [(keys(group, usable), group) for group in _reached(read)]
+        found, group = max(keyed, key=lambda by: (len(by[0]), told(by[0])), default=((), ()))
+        if not found:
+            found = by_column(e for e in usable if not e.others)
+        equated = by_column((*equated, *found))
+        asked = {other for e in found for other in e.others}
+        first = [v for v in group if found and found[0].others == {v}]
         via = dict.fromkeys((*first, *(v for v in group if v in asked)))
         place = self._places.get(var)
         if place is not None and not free_vars(place) <= {*known, *self.free}:
             place = None
-        return Read(var, rel, keys, tuple(via), equated, place=place)
+        return Read(var, rel, found, tuple(via), equated, place=place)
 
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""
@@ -280,9 +305,10 @@ class Join:
             looked_up = [e.condition for e in r.keys]
             known = [t for t, sources in waiting if sources <= seen]
             ready = tuple(t for t in known if t not in self.partial or t in looked_up)
+            also = tuple(e.condition for e in r.keys if e.implied)
             waiting = [(t, sources) for t, sources in waiting if t not in ready]
             bounds = (b for b in self.bounds if b.var == r.var and b.others < seen and r.place is None)
-            found.append(evolve(r, ready=ready, band=band(bounds)))
+            found.append(evolve(r, ready=(*ready, *also), band=band(bounds)))
         return (*found[:-1], *(evolve(r, guarded=tuple(t for t, _ in waiting)) for r in found[-1:]))
 
     def _equations(self, cond: Elem) -> Iterator[Equation]:
@@ -337,18 +363,6 @@ def of_nothing(t: Elem, var: str, rel: Total) -> Elem:
     return replace_elem(t, {var: Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))})
 
 
-def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
-    return tuple({e.column: e for e in reversed(tuple(found))}.values())[::-1]
-
-
-def _keys(group: Sequence[str], usable: Sequence[Equation]) -> tuple[Equation, ...]:
-    """What ``group`` gives keys for, one equation a column: those of the one that gives most alone, then of others."""
-    alone = [_by_column(e for e in usable if e.others == {v}) for v in group]
-    most = max(alone, key=len, default=())
-    others = sorted((e for e in usable if e.others and e.others <= {*group}), key=lambda e: len(e.others))
-    return (*most, *(e for e in _by_column(others) if all(e.column != known.column for known in most)))
-
-
 def _reached(read: Sequence[Read]) -> Sequence[Sequence[str]]:
     """The generators that were ``read``, those together that were reached by keys from one another. Keys of two that
     hang together by nothing would be each of one with each of the other."""
@@ -362,4 +376,4 @@ def _reached(read: Sequence[Read]) -> Sequence[Sequence[str]]:
 
 def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[Join]:
     """``c``, whose other variables are ``free``, as joins that do not overlap (``nrc/rewriting/disjoint.py``)."""
-    return (Join(product, free or {}) for product in disjoint(c, free))
+    return (j for product in disjoint(c, free) for j in Join(product, free or {}).apart())

@@ -66,14 +66,15 @@ def _product(join: Join, row: Type, whole: bool) -> Product | None:
     if any(isinstance(s, Const) and s.value is not True for s in lowered.values()):
         return None
     kept = {t: s for t, s in lowered.items() if not isinstance(s, Const)}
-    first, *others = (tuple(_step(r, place, kept, env) for r in order) for order in join.orders(whole))
+    asked = {**kept, **{e.condition: _scalar(_elem(e.condition, env)) for e in join.implied}}
+    first, *others = (tuple(_step(r, place, asked, env) for r in order) for order in join.orders(whole))
     return Product(
         tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators),
         tuple(kept[t] for t in c.conditions if t in kept),
         _leaves(_elem(c.head, env), row),
         c.weight,
         first,
-        tuple(_step(r, place, kept, env) for r in join.reads(cautious=True)),
+        tuple(_step(r, place, asked, env) for r in join.reads(cautious=True)),
         tuple(kept[t] for t in join.partial if t in kept),
         tuple(_scalar(_elem(t, env)) for t in c.times),
         tuple(others),

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import combinations, pairwise
 from itertools import product as cartesian
 from math import prod
 
@@ -151,6 +151,10 @@ def random_comprehension(c: Choices) -> Comprehension:
         states = [At.DELTA if i == 0 else c.pick((At.OLD, At.NEW)) for i in range(len(names))]
         conditions = [Call("eq", (own[0], before[1])) for before, own in pairwise([*columns, columns[0]])]
         conditions += [condition()] if c.one_in(2) else []
+    elif len(names) > 2 and c.one_in(5):  # of the last one more is known than of what leads to it
+        first, through, last = columns[:3]
+        pairs = (through[0], first[0]), (last[c.number(2)], through[0]), (last[0], first[1])
+        conditions += [Call(c.pick(("eq", "same")), pair) for pair in pairs]
     generators = tuple((x, TABLES[at]) for x, at in zip(names, states, strict=True))
     return Comprehension(generators, tuple(conditions), Tuple((("k", columns[0][0]),)))
 
@@ -168,20 +172,29 @@ def random_rows(c: Choices) -> dict[Row, int]:
 @law(examples=400)
 def test_what_is_decided_holds(c: Choices) -> None:
     """Each source is read once, and each condition asked once, as soon as what it reads is known unless it can fail;
-    each key is what a condition equates its column with, read before; nothing unread has more keys, and no change of
-    those that come first, by what cannot fail; of what has as many, none is compared with what was read, if it is not.
+    each key is what a condition equates its column with, read before, or several say that is equal; nothing unread has
+    more keys, and no change of those that come first, by what cannot fail; of what has as many, nothing has more by
+    conditions, and none is compared with what was read, if it is not.
     """
     for p in lower(random_comprehension(c), HEAD):
         for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
             is_an_order(p, order, keyed)
             for i, step in enumerate(order):
                 is_change = p.how(step) == "change"
-                asked = [q for q in keyed if total(q)] if is_change else keyed
+                told = [q for q in keyed if total(q)] if is_change else keyed
+                asked = [*told, *also(p)]
                 later = [s.source for s in order[i:] if (p.how(s) == "change") == is_change]
                 reached_by = {s: reach(asked, s, order[:i]) for s in later}
                 lies = {s: not is_change and lies_in(p, s, {b.source for b in order[:i]}) for s in later}
-                most = max((v, keys if v or not is_change else 0, lies[s], -s) for s, (v, keys) in reached_by.items())
-                assert most == (bool(step.via), len(step.keys), lies[step.source], -step.source)
+                said = {s: 0 if is_change else reach(told, s, order[:i])[1] for s in later}
+                most = max(
+                    (v, keys if v or not is_change else 0, said[s] if v else 0, lies[s], -s)
+                    for s, (v, keys) in reached_by.items()
+                )
+                by_conditions = sum(equates(told, step.source, k) for k in step.keys)
+                by = 0 if is_change or not step.via else by_conditions
+                assert most == (bool(step.via), len(step.keys), by, lies[step.source], -step.source)
+                COUNTS["implied"] += by_conditions < len(step.keys)
                 COUNTS["several"] += len(step.via) > 1
                 COUNTS["joined changes"] += is_change and bool(step.via)
         COUNTS["cautious"] += p.steps != p.cautious_steps
@@ -190,15 +203,18 @@ def test_what_is_decided_holds(c: Choices) -> None:
 def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> None:
     """``order`` reads all that ``p`` does, by keys that it has, and asks all that it asks."""
     assert sorted(s.source for s in order) == list(range(len(p.sources)))
-    asked = [q for s in order for q in (*s.ready, *s.guarded)]
-    assert Counter(asked) == Counter(q for q in p.conditions if sources_of(q))
+    asked = Counter(q for s in order for q in (*s.ready, *s.guarded))
+    more = [(q, s) for s in order for q in s.ready if q not in p.conditions]
+    assert asked == Counter([*(q for q in p.conditions if sources_of(q)), *(q for q, _ in more)])
+    assert all(any(equates([q], s.source, k) for k in s.keys) for q, s in more)  # which rows are read, and no more
     assert all(not s.guarded for s in order[:-1])
     for i, step in enumerate(order):
         before = {s.source for s in order[:i]}
         COUNTS[p.how(step)] += 1
         is_first_asked(step, before)
         assert {i for k in step.keys for i in sources_of(k.scalar)} == {*step.via} <= before
-        assert all(equates(keyed, step.source, k) and equates(step.ready, step.source, k) for k in step.keys)
+        assert all(equates([*keyed, *also(p)], step.source, k) for k in step.keys)
+        assert all(equates(step.ready, step.source, k) for k in step.keys)
         assert len({*step.columns}) == len(step.keys)
         asks = step.band.edges if step.band else ()
         assert all({*()} < sources_of(e.scalar) <= before for e in asks)
@@ -223,11 +239,36 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
             assert {p.sources[s].at for s in before} <= {At.DELTA}
 
 
+def also(p: Product) -> list[Scalar]:
+    """The equalities of columns that its conditions imply together, and none of them says."""
+    told = [q for q in p.conditions if isinstance(q, Op) and q.fn in ("eq", "same") and are_columns(*q.args)]
+    graph = nx.Graph([q.args for q in told if isinstance(q, Op)])
+    found: list[Scalar] = []
+    for group in nx.connected_components(graph):
+        fn = "eq" if any(isinstance(q, Op) and q.fn == "eq" and {*q.args} <= group for q in told) else "same"
+        pairs = ((a, b) for a, b in combinations(group, 2) if are_columns(a, b) and not graph.has_edge(a, b))
+        found.extend(Op(fn, pair, BOOL) for pair in pairs)
+    return found
+
+
+def are_columns(a: Scalar, b: Scalar) -> bool:
+    return isinstance(a, Col) and isinstance(b, Col) and a.source != b.source
+
+
 def lies_in(p: Product, source: int, before: set[int]) -> bool:
     """Whether what was read says what a column of ``source`` is less or greater than."""
-    compared = (q.args[::way] for q in p.conditions if isinstance(q, Op) and q.fn == "lt" for way in (1, -1))
+    less = [q.args for q in p.conditions if isinstance(q, Op) and q.fn == "lt"]
+    compared = [*less, *((without_one(b), a) for a, b in less)]
     found = ((own, sources_of(other)) for own, other in compared if isinstance(own, Col) and own.source == source)
     return any(others and others <= before for _, others in found)
+
+
+def without_one(t: Scalar) -> Scalar:
+    """x of x + 1, which has a value where it is no more than something."""
+    match t:
+        case Op("add_long", (x, Const())):
+            return x
+    return t
 
 
 def compares(condition: Scalar, source: int, edge: Edge) -> bool:
@@ -444,6 +485,7 @@ def test_coverage() -> None:
             "several joins",
             "several",
             "joined changes",
+            "implied",
             "orders",
             "orders of builds",
             "bands",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripplenest.nrc.rewriting.access import Join
+from ripplenest.nrc.rewriting.access import Join, joins
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Call, Elem, InL, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site, nullable
@@ -60,6 +60,29 @@ CASES = {
 @pytest.mark.parametrize(("conditions", "wanted"), CASES.values(), ids=CASES)
 def test_which_totals_are_read_in_order(conditions: tuple[Elem, ...], wanted: list[tuple[str, bool]]) -> None:
     assert order(*conditions) == wanted
+
+
+U, W = Proj(Var("v"), "id"), Proj(Var("u"), "v")
+SAME_ROW = call("eq", Proj(Var("u"), "id"), U)
+OF_NONE = call("coalesce", of("sum"), W)
+FOUND, PLACED = ({"label.α.u.id", "row.sum"}, {"id"}), ({"id"}, {"label.α.u.id"})
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (call("eq", of("sum"), V), [FOUND]),
+        (call("same", V, of("sum")), [FOUND, PLACED]),  # what nothing answers, where v is NULL
+        (call("eq", OF_NONE, V), [FOUND, ({"id", "v"}, {"label.α.u.id"})]),
+        (call("eq", of("n"), V), [({"id"}, {"label.α.u.id", "row.n"})]),  # so many may be 0
+        (call("eq", call("coalesce", of("sum"), Lit(0, LONG)), V), [FOUND, PLACED]),
+    ],
+)
+def test_totals_are_found_by_what_they_answer(found: Elem, wanted: list[tuple[set[str], set[str]]]) -> None:
+    """And by the place that other conditions imply, before the row of the place is read."""
+    rows = (("v", Rel("V", NUMBERS, At.DELTA)), ("u", Rel("U", NUMBERS)), ("s", TOTAL))
+    every = [*joins(Comprehension(rows, (PLACE, SAME_ROW, found), Proj(Var("u"), "id")))]
+    assert [tuple({e.column for e in r.keys} for r in j.reads()[1:]) for j in every] == wanted
 
 
 def test_a_place_that_is_known_is_asked_for() -> None:

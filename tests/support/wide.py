@@ -17,7 +17,7 @@ WIDE = (
     "api/test_endurance.py",
     "api/test_views_api.py::test_spark_gives_the_same",
     *(f"bench/test_{name}.py" for name in ("command", "growing", "measure", "rivals")),
-    *(f"delta/test_{name}.py" for name in ("semijoin", "swap")),
+    *(f"delta/test_{name}.py" for name in ("answered", "semijoin", "swap")),
     *(f"intake/test_{name}.py" for name in ("columns", "each", "plain")),
     *(f"nrc/test_{name}.py" for name in ("alternatives", "beyond", "cases", "extremes", "others", "parse_robust")),
     *(f"plan/test_{name}.py" for name in ("compared_laws", "failing", "many_views", "sum_maps", "timed_laws", "trees")),
