@@ -24,10 +24,11 @@ from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import Apply, Elem, Expr, For, GroupRel, Lit, Top, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_lets, free_vars, replace_let
 
 ANY: Mapping[Kind, object] = {
     "bool": False,
@@ -71,11 +72,20 @@ class Behind:
 
 def behind(t: Top, around: Around) -> Behind | None:
     """What ``t`` is the first rows of, if it is of those behind a value of what is around."""
+    t = evolve(t, of=_opened(t.of, around))
     rows = chain(t.of, t.var)
     if not t.order or not _is_plain(elem_type(rows.head, around.inside(rows.generators).pi)):
         return None
     found = (_behind(t, rows, c, around) for c in rows.conjuncts)
     return next((b for b in found if b is not None), None)
+
+
+def _opened(e: Expr, around: Around) -> Expr:
+    """``e`` with what is named around it in the place of the name."""
+    while named := free_lets(e):
+        for name in sorted(named):
+            e = replace_let(e, name, around.lets[name])
+    return simplify(e, around.gamma, around.pi)
 
 
 def _behind(t: Top, every: Chain, c: Elem, around: Around) -> Behind | None:
