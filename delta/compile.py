@@ -31,8 +31,10 @@ from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import definitions, normal, term
+from ripplenest.nrc.rewriting.once import once
 from ripplenest.nrc.rewriting.others import others
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rekey import rekeyed
@@ -170,7 +172,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(sink(sooner(simplify(query.body))))
+    nested = simplify(sink(sooner(simplify(exact(once(query.body))))))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 
@@ -181,11 +183,11 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    exact = spread(measured(nested))
-    first = others(beyond(exact, keys), keys)
+    told = spread(measured(nested))
+    first = others(beyond(told, keys), keys)
     by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
     found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
-    return nested if found is exact else simplify(found)
+    return nested if found is told else simplify(found)
 
 
 def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:

@@ -13,6 +13,7 @@ What is moved must have a value where it is left out: of what is below an edge x
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 
 from attrs import frozen
 
@@ -81,6 +82,8 @@ def difference(t: Elem) -> Call | None:
     match t:
         case Call("to_long", (inner,)):
             return difference(inner)
+        case Call("sub_decimal", (Call("to_decimal"), Call("to_decimal"))):  # of integers (``exact.py``)
+            return t
         case Call(fn) if fn in AFTER:
             return t
     return None
@@ -98,6 +101,9 @@ def _apart(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[El
         case Call(fn, (p, q)), Lit(int() as n) if in_range(-n, LONG.kind):
             yield q, Call(AFTER[fn], (p, Lit(-n, LONG))), not upper, cond
             yield p, Call(AFTER[fn], (q, Lit(n, LONG))), upper, cond
+        case Call("sub_decimal", (Call(_, (p,)) as first, Call(_, (q,)) as second)), Lit(Decimal()):
+            yield q, Call("sub_decimal", (first, other)), not upper, cond
+            yield p, Call("add_decimal", (second, other)), upper, cond
 
 
 def uncast(t: Elem) -> Elem:

@@ -26,6 +26,11 @@ def compared(condition: Scalar, source: int) -> tuple[str, int, Scalar] | None:
             is_first = source in sources_of(p)
             col, from_, by = (p, q, other.value) if is_first else (q, p, -other.value)
             other = _moved(AFTER[fn], from_, Const(by, LONG))
+        case Op("sub_decimal", (Op("to_decimal", (p,)) as first, Op("to_decimal", (q,)) as second)) if isinstance(
+            other, Const
+        ):
+            fn, col, from_ = ("add_decimal", p, second) if source in sources_of(p) else ("sub_decimal", q, first)
+            other = narrowed(_moved(fn, from_, other), col.type)
         case _:
             return None
     return (condition.fn, col.column, other) if isinstance(col, Col) and col.source == source else None

@@ -144,10 +144,77 @@ def twice(E: Bag[Event]) -> list[Any]:
             for a in E]  # fmt: skip
 
 
+@rn.view
+def chained(E: Bag[Event]) -> list[Any]:
+    """What was before that, or before the event itself where it is the first; and which events it was the last before.
+    """
+    return [
+        {
+            "id": a.id,
+            "two": max((c.at for c in E if c.user == a.user and c.at < (
+                max((b.at for b in E if b.user == a.user and b.at < a.at), default=a.at))), default=None),
+            "behind": [n.id for n in E if n.user == a.user and before(n, E) == a.at],
+        }
+        for a in E
+    ]  # fmt: skip
+
+
+def begins(x: Any, events: Any) -> Any:
+    last = max((b.cost for b in events if b.user == x.user and b.cost < x.cost), default=None)
+    return last is None or x.cost - last > 1
+
+
+def begin(x: Any, events: Any) -> Any:
+    of = [b.cost for b in events if b.user == x.user and b.cost <= x.cost and begins(b, events)]
+    return max(of, default=None)
+
+
+@rn.view
+def visits(E: Bag[Event]) -> list[Any]:
+    """The events of a user between whose costs there is no gap."""
+    rows = [{"user": a.user, "begin": begin(a, E), "id": a.id} for a in E]
+    return [
+        {"user": user, "begin": begin, "ids": [r["id"] for r in rs]}
+        for (user, begin), rs in rn.group_by(rows, lambda r: (r["user"], r["begin"]))
+    ]
+
+
+def far(x: Any, events: Any) -> Any:
+    last = before(x, events)
+    return last is None or x.at - last > 1
+
+
+@rn.view
+def moments(E: Bag[Event]) -> list[Any]:
+    """How far integers lie apart: since when no event of a user was near the one before, and what was shortly before.
+    """
+    return [
+        {
+            "id": a.id,
+            "since": max((b.at for b in E if b.user == a.user and b.at <= a.at and far(b, E)), default=None),
+            "near": max((b.at for b in E if b.user == a.user and b.at < a.at and a.at - b.at < 3), default=None),
+            "all": [b.id for b in E if b.user == a.user and 0 <= a.at - b.at < 3],
+        }
+        for a in E
+    ]
+
+
+def last_two(x: Any, events: Any) -> Any:
+    """Of rows that have a name, and are read more than once."""
+    seen = [b.at for b in events if b.user == x.user and b.at < x.at]
+    return {"id": x.id, "last": max(seen, default=None), "two": sorted(seen, reverse=True)[:2]}
+
+
+@rn.view
+def named(E: Bag[Event]) -> list[Any]:
+    return [last_two(a, E) for a in E]
+
+
+FARTHEST = 2**63 - 1
 BLANK = {"day": None, "steps": []}
-GROWING = (gaps, windows, as_of, inside, of_others)
+GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments)
 VIEWS = (*GROWING, twice)  # of which rows are looked up by what `or` makes of them
-BEHIND = {"gaps": 3, "windows": 3, "as_of": 4, "inside": 3, "of_others": 3, "twice": 2}
+BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 2, 3, 2), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -159,8 +226,8 @@ def once() -> Iterator[None]:
 def event(c: Choices, i: int) -> dict[str, Any]:
     day = c.pick([None, *(dt.date(2024, 1, 1 + n) for n in range(4))])
     steps = [{"at": c.number(4), "name": c.pick("xyz")} for _ in range(c.number(3))]
-    cost = Decimal(c.number(4)) / 2
-    return {"id": i, "user": c.pick(["a", "a", "b", None]), "at": c.number(5), "day": day, "cost": cost, "steps": steps}
+    cost, at = Decimal(c.number(4)) / 2, FARTHEST if c.one_in(12) else -1 - FARTHEST if c.one_in(12) else c.number(5)
+    return {"id": i, "user": c.pick(["a", "a", "b", None]), "at": at, "day": day, "cost": cost, "steps": steps}
 
 
 def quote(c: Choices) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Uns
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.printing.showing import shown
+from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.reader import read
@@ -134,7 +135,7 @@ class View(Definition):
         query = self.query
         given = self._given(args, kwargs)
         db = {name: _bag(given[name], row, name) for name, row in query.relations}
-        rows: list[Any] = from_value(evaluate(query.body, db), nrc.Bag(self.row), "", shown(query))
+        rows: list[Any] = from_value(evaluate(exact(query.body), db), nrc.Bag(self.row), "", shown(query))
         return rows
 
     def _given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
