@@ -24,6 +24,7 @@ from ripplenest.nrc.rewriting.access import Join, Read, of_nothing
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
 from ripplenest.nrc.rewriting.equated import Equation, follows
+from ripplenest.nrc.rewriting.exact import told as as_integers
 from ripplenest.nrc.rewriting.normal import conjuncts, folded
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Term, Total, Tuple, Var
@@ -457,7 +458,7 @@ class _Words:
         match t:
             case Call("eq" | "same", (a, b)) if found := self._answered(a, b) or self._answered(b, a):
                 return found
-        text = show_elem(self._named(t))
+        text = show_elem(self._named(as_integers(t)))
         for answer in self.called.answers:
             text = text.replace(show_elem(Var(answer)), answer)  # what it is, and no name that needs quotes
         return f"`{text}`"

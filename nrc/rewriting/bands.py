@@ -55,6 +55,10 @@ MOVES = {  # by how much more of the second argument the first is moved
 }
 
 
+BACK = {"add_decimal": "sub_decimal", "sub_decimal": "add_decimal"}
+"""Of sums of integers, which all have a value (``nrc/rewriting/exact.py``)."""
+
+
 def moved_back(fn: str, n: object, t: Base, upper: bool) -> int | None:
     """-n, where what x moved by n lies below or above is what x lies below or above moved by -n; None where not.
 
@@ -125,6 +129,8 @@ def _moved(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[El
     match own:
         case Call(fn, (x, Lit(n, t))) if (back := moved_back(fn, n, t, upper)) is not None:
             yield x, Call(fn, (other, Lit(back, t))), upper, cond
+        case Call(fn, (Call("to_decimal", (x,)), Lit() as by)) if fn in BACK:
+            yield x, Call(BACK[fn], (other, by)), upper, cond
 
 
 def says_where(own: Type, other: Type) -> bool:

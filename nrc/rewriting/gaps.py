@@ -12,6 +12,7 @@ from attrs import frozen
 
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.bands import BETWEEN, MOVES, SWAPPED, difference
+from ripplenest.nrc.rewriting.exact import told
 from ripplenest.nrc.syntax import Call, Elem, Lit
 from ripplenest.nrc.types import LONG
 
@@ -41,10 +42,10 @@ class Gap:
 
 def gap(cond: Elem) -> Gap | None:
     """What a comparison says of two values; None of other conditions."""
-    match cond:
+    match told(cond):
         case Call(fn, (x, y)) if fn in SWAPPED:
             for side, known, op in ((x, y, fn), (y, x, SWAPPED[fn])):
-                if isinstance(known, Lit) and isinstance(known.value, int) and (apart := difference(side)) is not None:
+                if isinstance(known, Lit) and isinstance(known.value, int) and (apart := _between(side)) is not None:
                     one, other = apart.args
                     return _ordered(one, other, op, known.value)
             (a, m), (b, n) = _moved(x), _moved(y)
@@ -57,6 +58,14 @@ def _ordered(a: Elem, b: Elem, op: str, n: int) -> Gap:
     if show_elem(a) > show_elem(b):
         a, b, op, n = b, a, SWAPPED[op], -n
     return Gap(a, b, op in ("lt", "le"), n - 1 if op == "lt" else n + 1 if op == "gt" else n)
+
+
+def _between(t: Elem) -> Call | None:
+    """What lies between two values, or two integers."""
+    match t:
+        case Call("sub_int" | "sub_long", (_, q)) if not isinstance(q, Lit):
+            return t
+    return difference(t)
 
 
 def _moved(t: Elem) -> tuple[Elem, int]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import between, firsts, rings, totals, views
+from ripplenest.bench import between, firsts, gaps, rings, totals, views
 from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
@@ -152,5 +152,13 @@ SESSIONS = Workload(
     lambda data: Changes(between.Fresh(data).fresh), lambda data: data.pair_count, "hits", sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
-EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS, SESSIONS)
+GAPS = Workload(
+    "gaps", "hits by sessions, which end where a pause is long", gaps.gaps, (Relation("H", between.Hit, ("id",)),),
+    gaps.tables, lambda data: Changes(gaps.Fresh(data).fresh), lambda data: data.pair_count, "hits",
+    sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
+
+EVERY = (
+    F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS, SESSIONS, GAPS,
+)  # fmt: skip
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

@@ -21,7 +21,7 @@ _WORKLOADS = (
     f"{', '.join(asked.WORKLOADS)}: nested rows of flat and of nested ones, a flat join; totals in nested rows and of "
     "them (nn2, nf2), averages of pairs and of a join of pairs; the triangles of a graph; first rows of groups (top10, "
     "most); products of matrices of one entry a row (chain) and of four (paths); moments of a join of five relations; "
-    "visits with the hits between their ends (sessions)."
+    "visits with the hits between their ends (sessions); hits by sessions that end where a pause is long (gaps)."
 )
 _ROWS = (
     "Rows that a batch changes, such as 100 or 10k; unless set, each workload has its own. Those above a tenth of the "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ripplenest.nrc.functions.scalars import result_type
-from ripplenest.nrc.rewriting.bands import AFTER, CASTS, MOVES, SWAPPED
+from ripplenest.nrc.rewriting.bands import AFTER, BACK, CASTS, MOVES, SWAPPED
 from ripplenest.nrc.types import LONG
 from ripplenest.nrc.values import INT_BITS
 from ripplenest.plan.narrow import narrowed
@@ -26,6 +26,8 @@ def compared(condition: Scalar, source: int) -> tuple[str, int, Scalar] | None:
             is_first = source in sources_of(p)
             col, from_, by = (p, q, other.value) if is_first else (q, p, -other.value)
             other = _moved(AFTER[fn], from_, Const(by, LONG))
+        case Op(fn, (Op("to_decimal", (Col() as inner,)), Const() as by)) if fn in BACK:
+            col, other = inner, narrowed(_moved(BACK[fn], other, by), inner.type)
         case Op("sub_decimal", (Op("to_decimal", (p,)) as first, Op("to_decimal", (q,)) as second)) if isinstance(
             other, Const
         ):

@@ -80,6 +80,16 @@ ANSWERS = {
         )
         SELECT V.id, coalesce(j.hits, []) AS hits FROM V LEFT JOIN j USING (id)
     """,
+    "gaps": """
+        WITH a AS (
+            SELECT *, moment - lag(moment) OVER (PARTITION BY visitor ORDER BY moment) > 2300 AS apart FROM H
+        ), b AS (
+            SELECT visitor, id,
+                max(CASE WHEN apart IS NOT FALSE THEN moment END) OVER (PARTITION BY visitor ORDER BY moment) AS start
+            FROM a
+        )
+        SELECT visitor, start, list(id) AS hits FROM b GROUP BY visitor, start
+    """,
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
     "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }

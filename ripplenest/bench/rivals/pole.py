@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ripplenest.bench.changes import Write
 from ripplenest.bench.firsts import LIMIT
+from ripplenest.bench.gaps import PAUSE
 from ripplenest.bench.rings import VARIABLES
 
 Tables = Mapping[str, pl.LazyFrame]
@@ -119,10 +120,18 @@ def sessions(t: Tables) -> pl.LazyFrame:
     return _holding(t["V"].select("id"), bags, "id", "hits")
 
 
+def gaps(t: Tables) -> pl.LazyFrame:
+    moment = pl.col("moment")
+    apart = (moment - moment.shift(1).over("visitor") > PAUSE).fill_null(True)
+    begun = pl.when(apart).then(moment).forward_fill().over("visitor").alias("start")
+    hits = t["H"].sort("visitor", "moment").select("visitor", begun, "id")
+    return hits.group_by("visitor", "start").agg(pl.col("id").alias("hits"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions,
+    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions, "gaps": gaps,
 }  # fmt: skip
 
 

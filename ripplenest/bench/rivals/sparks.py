@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ripplenest.bench.changes import Write
 from ripplenest.bench.firsts import LIMIT
+from ripplenest.bench.gaps import PAUSE
 from ripplenest.bench.rings import VARIABLES
 from ripplenest.spark.session import local_session
 
@@ -128,10 +129,18 @@ def sessions(t: Tables) -> DataFrame:
     return held.select("id", F.coalesce("hits", F.array().cast("array<bigint>")).alias("hits"))
 
 
+def gaps(t: Tables) -> DataFrame:
+    ordered = Window.partitionBy("visitor").orderBy("moment")
+    apart = F.coalesce(F.col("moment") - F.lag("moment").over(ordered) > PAUSE, F.lit(True))
+    told = t["H"].withColumn("apart", apart)
+    begun = F.max(F.when(F.col("apart"), F.col("moment"))).over(ordered).alias("start")
+    return told.select("visitor", begun, "id").groupBy("visitor", "start").agg(F.collect_list("id").alias("hits"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions,
+    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions, "gaps": gaps,
 }  # fmt: skip
 
 
