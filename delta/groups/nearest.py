@@ -16,16 +16,18 @@ O has rows that no place asks for, so nothing in it may fail.
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import reduce
 
 from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
-from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Apply, Elem, Expr, For, GroupRel, Lit, Top, Tuple
+from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
 from ripplenest.nrc.walk import free_lets, free_vars, replace_let
@@ -78,6 +80,44 @@ def behind(t: Top, around: Around) -> Behind | None:
         return None
     found = (_behind(t, rows, c, around) for c in rows.conjuncts)
     return next((b for b in found if b is not None), None)
+
+
+def tied(t: Top, around: Around) -> tuple[Top, Expr] | None:
+    """What ``t`` is the first rows of, if some are behind a value, and others lie on it and are told by more:
+
+        R where k < v or k = v and c  =  (R where k < v) ⊎ (R where k = v and c)
+
+    The former, of which the first are enough, and the latter, which are few.
+    """
+    t = evolve(t, of=_opened(t.of, around))
+    rows = chain(t.of, t.var)
+    for c in rows.conjuncts if t.order else ():
+        by, every = read(t.order[0].by, {t.var: rows.head}), [*disjuncts(c)]
+        for p in every if len(every) > 1 else ():
+            value, is_open = edge(p, by, t.order[0].descending)
+            beside = [q for q in every if q is not p]
+            if value is None or not is_open or not all(_lies_on(q, by, value) for q in beside):
+                continue
+            first, others = (_instead(rows, c, q) for q in (p, reduce(lambda a, b: Call("or", (a, b)), beside)))
+            if _are_total(others, around) and behind(found := evolve(t, of=first.term(first.head)), around) is not None:
+                return found, others.term(others.head)
+    return None
+
+
+def _instead(rows: Chain, c: Elem, other: Elem) -> Chain:
+    """The rows with another one of their conditions in the place of ``c``."""
+    return evolve(rows, conditions=tuple(other if known == c else known for known in rows.conjuncts))
+
+
+def _lies_on(q: Elem, by: Elem, value: Elem) -> bool:
+    """Whether ``q`` says that ``by`` is the ``value``."""
+    said = (t.args for t in conjuncts(q) if isinstance(t, Call) and t.fn == "eq")
+    return any({*sides} == {by, value} for sides in said)
+
+
+def _are_total(rows: Chain, around: Around) -> bool:
+    types = around.inside(rows.generators).pi
+    return all(is_total(t, types) for t in rows.conditions)
 
 
 def _opened(e: Expr, around: Around) -> Expr:

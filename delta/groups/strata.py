@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
-from ripplenest.delta.groups.nearest import Behind, Edge, behind
+from ripplenest.delta.groups.nearest import Behind, Edge, behind, tied
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
 from ripplenest.delta.groups.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
 from ripplenest.nrc import interpret
@@ -44,7 +44,9 @@ from ripplenest.nrc.syntax import (
     Let,
     Lit,
     OutL,
+    Plus,
     Proj,
+    Sng,
     Top,
     Tuple,
     Var,
@@ -294,6 +296,11 @@ class Cutter:
     def _ranked(self, t: Top, row: Type, around: Around, total: bool) -> Expr:
         if (found := behind(t, around)) is not None:
             return found.beside(self._behind(found, row, total))
+        if (ties := tied(t, around)) is not None:
+            first, others = ties
+            site = self._copied(t.site, "behind")
+            before = self._ranked(evolve(first, site=site), around.row_of(first), around, total=False)
+            t = evolve(t, of=Plus(For(t.var, before, Sng(Var(t.var))), others))
         rows, order = ordered_rows(t)
 
         def make(site: str) -> tuple[InL, Ranking]:
