@@ -213,8 +213,8 @@ class Join:
 
     @cached_property
     def _early(self) -> frozenset[str]:
-        """The folds with a row for every place that are read, by keys, before it is known which place it is."""
-        return frozenset(r.var for r in self.reads() if not r.placed and r.via)
+        """The folds with a row for every place that are read before it is known which place it is."""
+        return frozenset(r.var for r in self.reads() if not r.placed)
 
     @property
     def _stored(self) -> list[tuple[str, Rel]]:

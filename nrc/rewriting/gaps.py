@@ -63,7 +63,7 @@ def _ordered(a: Elem, b: Elem, op: str, n: int) -> Gap:
 def _between(t: Elem) -> Call | None:
     """What lies between two values, or two integers."""
     match t:
-        case Call("sub_int" | "sub_long", (_, q)) if not isinstance(q, Lit):
+        case Call("sub_int" | "sub_long"):
             return t
     return difference(t)
 

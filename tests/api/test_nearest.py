@@ -201,9 +201,30 @@ def moments(E: Bag[Event]) -> list[Any]:
     ]
 
 
+def moment(x: Any) -> Any:
+    return {"at": x.at, "id": x.id}
+
+
+@rn.view
+def ordered(E: Bag[Event]) -> list[Any]:
+    """The one before, and the two behind, in an order that tells all apart."""
+    return [
+        {
+            "id": a.id,
+            "before": rn.top(1, [moment(b) for b in E if b.user == a.user and (b.at, b.id) < (a.at, a.id)],
+                             key=lambda r: (r["at"], r["id"]), desc=True),
+            "next": rn.top(2, [moment(b) for b in E if b.user == a.user
+                               and (b.at > a.at or (b.at == a.at and b.id >= a.id))], key=lambda r: (r["at"], r["id"])),
+            "steps": [{"name": s.name, "last": max((t.at for t in a.steps if (t.at, t.name) <= (s.at, s.name)),
+                                                   default=None)} for s in a.steps],
+        }
+        for a in E
+    ]  # fmt: skip
+
+
 def last_two(x: Any, events: Any) -> Any:
     """Of rows that have a name, and are read more than once."""
-    seen = [b.at for b in events if b.user == x.user and b.at < x.at]
+    seen = [b.at for b in events if b.user == x.user and b.at < x.at and far(b, events)]
     return {"id": x.id, "last": max(seen, default=None), "two": sorted(seen, reverse=True)[:2]}
 
 
@@ -214,9 +235,9 @@ def named(E: Bag[Event]) -> list[Any]:
 
 FARTHEST = 2**63 - 1
 BLANK = {"day": None, "steps": []}
-GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments)
+GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments, ordered)
 VIEWS = (*GROWING, twice)  # of which rows are looked up by what `or` makes of them
-BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 2, 4, 2), strict=True))
+BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 3, 4, 3, 2), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -43,6 +43,20 @@ from ripplenest.shred.terms import shred
 
 # ---------------------------------------------------------------- the order of reading
 
+
+def test_what_is_implied_tells_rows() -> None:
+    """A row that is looked up by what several conditions imply is the only one if that is its key."""
+    row = Record((("a", LONG), ("b", LONG)))
+    a, b = ({x: Proj(Var(x), name) for x in "xyz"} for name in "ab")
+    pairs = (a["y"], a["x"]), (a["z"], a["y"]), (b["z"], b["x"])
+    generators = ("x", Rel("X", row, At.DELTA)), ("y", Rel("Y", row)), ("z", Rel("Z", row))
+    c = Comprehension(generators, tuple(Call("eq", pair) for pair in pairs), UNIT_ELEM)
+    (_, first, _) = next(joins(c)).reads()
+    assert first.var == "z" and {e.column for e in first.equated} == {"a", "b"}
+    rows = {"ΔX": 1.0, "X": 10.0, "Y": 10_000.0, "Z": 10_000.0}
+    assert estimate(c, rows, {"Z": [frozenset("ab")]}).out == estimate(c, {**rows, "Z": 1.0}).out == 100
+
+
 READS: Counter[str] = Counter()
 Order = list[tuple[int, str, int]]
 

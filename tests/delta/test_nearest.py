@@ -33,6 +33,7 @@ def test_law_6_behind_edges(given: Kept) -> None:
     query = query_of(case.schema, case.query)
     _, plan = planned(query, Options(mode, force_domain=force_domain))
     edges = [m for m in plan.maps if m.ranked is not None and m.ranked.nearest is not None]
+    COUNTS["ties"] += any(".behind]" in m.name for m in edges)
     running = Running.start(plan, case.parts)
     assert running.nested() == evaluate(query.body, case.db)
     for parts, batch in case.steps():
@@ -54,3 +55,4 @@ def test_enough_was_met() -> None:
         pytest.skip("the law did not run here")
     assert all(COUNTS[what] > many(8, 400) for what in ("open", "closed", "ascending", "descending")), COUNTS
     assert all(COUNTS[what] > many(8, 400) for what in ("groups", "changed")), COUNTS
+    assert COUNTS["ties"] > many(2, 200), COUNTS

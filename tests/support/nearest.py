@@ -57,7 +57,11 @@ class _Nearest(Correlated):
         by, edge = self.c.pick(pairs)
         descending = self.c.number(2) == 1
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
-        conditions: list[Elem] = [Call(behind, (by, edge))]
+        first: Elem = Call(behind, (by, edge))
+        if self.c.one_in(3):  # those on the edge are told by more
+            ties = Call("and", (Call("eq", (by, edge)), Call(self.c.pick(("lt", "ge")), self.c.pick(pairs))))
+            first = Call("or", (first, ties) if self.c.number(2) else (ties, first))
+        conditions: list[Elem] = [first]
         if self.c.number(2):
             equal = self.c.pick(pairs)
             conditions.insert(self.c.number(2), Call(self.c.pick(("eq", "eq", "ne", "same")), equal))

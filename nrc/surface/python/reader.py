@@ -20,6 +20,7 @@ from ripplenest.nrc.surface.python import (
     scalars,
     spans,
     truths,
+    tuples,
 )
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -80,6 +81,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.BoolOp(op, values):
             return choices.joined(op, values, scope)
         case ast.Compare(left, ops, comparators):
+            if (parted := tuples.compared(node)) is not None:
+                return scope.read(parted)
             first = scope.read(left)
             turns = scope.in_turn(comparators)
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
