@@ -71,7 +71,7 @@ def keys(group: Sequence[str], usable: Sequence[Equation]) -> tuple[Equation, ..
     said = [e for e in usable if not e.implied]
     alone = [by_column(e for e in said if e.others == {v}) for v in group]
     most = max(alone, key=len, default=())
-    others = sorted((e for e in usable if e.others and e.others <= {*group}), key=lambda e: (e.implied, len(e.others)))
+    others = sorted((e for e in usable if e.others and e.others <= {*group}), key=lambda e: len(e.others))
     return (*most, *(e for e in by_column(others) if all(e.column != known.column for known in most)))
 
 

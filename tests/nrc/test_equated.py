@@ -7,10 +7,12 @@ from support.choices import Choices
 from support.laws import law
 
 from ripplenest.nrc.interpret import elem
+from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.answered import answers
 from ripplenest.nrc.rewriting.equated import follows, implied
-from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
-from ripplenest.nrc.types import LONG
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.syntax import At, Call, Elem, Lit, Proj, Rel, Var
+from ripplenest.nrc.types import LONG, Record
 
 COUNTS: Counter[str] = Counter()
 COLUMNS = [Proj(Var(x), "a") for x in "uvwxy"]
@@ -42,6 +44,18 @@ def test_answers_and_what_is_asked_of_nothing(c: Choices) -> None:
         for env in EVERY:
             either = elem(known, env) is True, all(elem(t, env) is True for t in nothing)
             assert sum(either) == (elem(asked, env) is True), asked
+
+
+def test_what_conditions_say_is_taken_first() -> None:
+    """Of two changes that hang together by nothing that whose key a condition says, not what several imply."""
+    row = Record((("a", LONG), ("b", LONG)))
+    x, y, r, m = (Var(name) for name in "xyrm")
+    pairs = (Proj(r, "a"), Proj(m, "a")), (Proj(m, "a"), Proj(x, "a")), (Proj(r, "b"), Proj(y, "b"))
+    changed, stored = (Rel("R", row, at) for at in (At.DELTA, At.OLD))
+    generators = tuple(zip("xyrm", (changed, changed, stored, stored), strict=True))
+    (join,) = joins(Comprehension(generators, tuple(Call("eq", pair) for pair in pairs), Lit(1, LONG)))
+    first = join.reads()[2]
+    assert (first.var, [e.column for e in first.keys]) == ("r", ["b"])
 
 
 def two(c: Choices) -> tuple[Elem, Elem]:

@@ -1,9 +1,14 @@
 """What comparisons ask of a column of one source, by another one."""
 
+from decimal import Decimal
+from itertools import product
+
 import pytest
 
+from ripplenest.nrc.functions.scalars import result_type
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.edges import compared
+from ripplenest.plan.evaluate import value
 from ripplenest.plan.product import Col, Const, Op, Scalar
 
 AT, INT = Base("timestamp"), Base("int")
@@ -39,3 +44,35 @@ CASES = {
 @pytest.mark.parametrize(("condition", "wanted"), CASES.values(), ids=CASES)
 def test_compared(condition: Scalar, wanted: tuple[str, int, Scalar] | None) -> None:
     assert compared(condition, 0) == wanted
+
+
+def exact(fn: str, *args: Scalar) -> Op:
+    return Op(fn, args, result_type(fn, [a.type for a in args]))
+
+
+MOST = 2**63 - 1
+FEW = (-MOST - 1, -MOST, -1, 0, 1, 2, MOST - 1, MOST)
+P, Q = (Col(source, 0, LONG) for source in (0, 1))
+
+
+@pytest.mark.parametrize("fn", ["lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("moved", ["add_decimal", "sub_decimal", None])
+@pytest.mark.parametrize("turned", [False, True])
+def test_exact_comparisons_lie_on_one_side_of_their_edge(fn: str, moved: str | None, turned: bool) -> None:
+    """Of sums and differences of integers, by whichever of the two: all others before the edge, or all behind it."""
+    told = 0
+    p, q = exact("to_decimal", P), exact("to_decimal", Q)
+    for n, other in product((0, 1, -1, MOST, -MOST), FEW):
+        by = Const(Decimal(n), Base("decimal", False, 19, 0))
+        sides = (exact("sub_decimal", p, q), by) if moved is None else (exact(moved, p, by), q)
+        condition = Op(fn, sides[::-1] if turned else sides, BOOL)
+        for own in (0, 1):
+            found = compared(condition, own)
+            assert found is not None and found[1] == 0
+            edge = value(found[2], {1 - own: (other,)})
+            near = {*FEW, *(x for x in (edge - 1, edge, edge + 1) if -MOST - 1 <= x <= MOST)}
+            true = {x: value(condition, {own: (x,), 1 - own: (other,)}) for x in near}
+            before, behind = ({t for x, t in true.items() if way * x < way * edge} for way in (1, -1))
+            assert len(before) <= 1 and len(behind) <= 1 and (before != behind or abs(edge) >= MOST)
+            told += before != behind
+    assert told > 50
