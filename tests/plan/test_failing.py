@@ -25,6 +25,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.syntax import Call, Expr, Lit, Pred, Proj, Query, Var, Weigh
 from ripplenest.nrc.types import INT
 from ripplenest.nrc.walk import rebuild
@@ -48,7 +49,7 @@ class Meaning:
 
 
 def meaning(level: Level, db: Database) -> Meaning:
-    found = Meaning(_value(lambda: evaluate(term(level), db)), _value(lambda: widest(level, db)))
+    found = Meaning(_value(lambda: evaluate(exact(term(level)), db)), _value(lambda: widest(level, db)))
     assert found.written is None or found.written == found.widest
     COUNTS["meanings"] += 1
     COUNTS["the readings differ"] += (found.written is None) != (found.widest is None)

@@ -9,8 +9,9 @@ A view is kept as its ingredients, of which the term and the widest reading of i
   the others do; ``p and q`` are two of them. The view has no value only when, for some combination, no condition is
   false and one of them fails, or all are true and the head fails.
 
-The two differ only where a conjunction is false and fails, for which a plan must not depend on the order of asking.
-Where what is written has a value the widest reading has the same.
+Sums are compared exactly in both (``nrc/rewriting/exact.py``). The two differ only where a conjunction is false and
+fails, for which a plan must not depend on the order of asking. Where what is written has a value the widest reading has
+the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from attrs import frozen
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
+from ripplenest.nrc.rewriting.exact import exact_elem
 from ripplenest.nrc.rewriting.normal import conjuncts
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Lit, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Base, Record, nullable
@@ -102,7 +104,7 @@ def _rows(
         g, *rest = generators
         for row, n in g.rows(db, pi):
             yield from ((made, n * m) for made, m in _rows(level, db, rest, {**pi, g.var: row}))
-    elif _holds([t for g in level.generators for c in g.conditions for t in conjuncts(c)], pi):
+    elif _holds([t for g in level.generators for c in g.conditions for t in conjuncts(exact_elem(c))], pi):
         inner = ((f"b{i.site[1:]}", widest(i, db, pi)) for i in level.inner)
         yield (("h", elem(level.head, pi)), *inner), 1
 
@@ -167,7 +169,7 @@ class Levels:
 
     def condition(self, scope: dict[str, str]) -> Elem:
         a, b = self.scalar(scope, 2), self.column(scope)
-        simple = Call(self.c.pick(("le", "lt", "ne", "eq")), (a, b))
+        simple = Call(self.c.pick(("le", "lt", "ne", "eq", "ne", "eq")), (a, b))
         if self.c.one_in(6):
             return Call(self.c.pick(("or", "and")), (simple, Call("ne", (self.column(scope), Lit(1, LONG)))))
         return simple

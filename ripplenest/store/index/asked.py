@@ -1,5 +1,7 @@
 """What first rows are asked for, as columns: keys, how many copies of each, and where they begin."""
 
+from functools import cached_property
+
 import numpy as np
 import pyarrow as pa
 from attrs import frozen
@@ -81,7 +83,7 @@ class Chain:
         return weighed(rows, sequence[at], left), whose
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class Asked:
     """What is asked for: by key how many copies, and where they begin. A key is there once, but where rows begin at
     edges: then it is read in pieces, from each edge to the next one (``chain``), until as many copies are found as are
@@ -121,9 +123,9 @@ class Asked:
         limits = np.full(len(edges), chain.wanted.max(initial=0))
         return cls(firsts.order, types, asked, limits, begin, starts, Start((first,), edges.open), chain)
 
-    @property
+    @cached_property
     def hashes(self) -> U64:
-        """Of the keys."""
+        """Of the keys, which each segment is asked for."""
         return hash_columns([c.combine_chunks() for c in self.keys.columns[:-1]], self.keys.num_rows)
 
     def is_of(self, rows: pa.Table, owners: Places) -> Places:
