@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, OutL, Proj, Var
+from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, Lit, OutL, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Record, Site, Type, may_be_null
+from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars
 
 EQUALITIES = ("eq", "same")
@@ -64,8 +64,11 @@ def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     site = rel.place
     own = Proj(Var(var), "label")
     pairs = [*equations(c, EQUALITIES)]
-    known = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
-    return InL(site.name, tuple((p, _place(OutL(own, site, p), t, known)) for p, t in site.params))
+    told = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
+    absent = {OutL(own, site, p): Lit(None, t) for p, known in site.params if isinstance(t := nullable(known), Base)}
+    null = [t.args[0] for t in c.conditions if isinstance(t, Call) and t.fn == "is_null"]
+    told = {**{t: absent[t] for t in null if t in absent}, **told}
+    return InL(site.name, tuple((p, _place(OutL(own, site, p), t, told)) for p, t in site.params))
 
 
 def _composed(pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:

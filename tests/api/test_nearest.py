@@ -159,6 +159,25 @@ def chained(E: Bag[Event]) -> list[Any]:
     ]  # fmt: skip
 
 
+def last_but_one(x: Any, events: Any) -> Any:
+    return max((b.at for b in events if b.user == x.user and b.at < before(x, events)), default=None)
+
+
+@rn.view
+def answered(E: Bag[Event]) -> list[Any]:
+    """Whose event before the one before it was, which may be none, and events by it."""
+    rows = [{"user": n.user, "at": last_but_one(n, E), "id": n.id} for n in E]
+    return [
+        {
+            "id": a.id,
+            "behind": [n.id for n in E if n.user == a.user and last_but_one(n, E) == a.at],
+            "alike": [n.id for n in E if n.user == a.user and last_but_one(n, E) == before(a, E)],
+            "groups": [(at, [r["id"] for r in rs]) for at, rs in rn.group_by(rows, lambda r: r["at"]) if at == a.at],
+        }
+        for a in E
+    ]
+
+
 def begins(x: Any, events: Any) -> Any:
     last = max((b.cost for b in events if b.user == x.user and b.cost < x.cost), default=None)
     return last is None or x.cost - last > 1
@@ -235,9 +254,9 @@ def named(E: Bag[Event]) -> list[Any]:
 
 FARTHEST = 2**63 - 1
 BLANK = {"day": None, "steps": []}
-GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments, ordered)
+GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments, ordered, answered)
 VIEWS = (*GROWING, twice)  # of which rows are looked up by what `or` makes of them
-BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 3, 4, 3, 2), strict=True))
+BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 3, 4, 3, 2, 2), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -63,7 +63,9 @@ class _Answered:
         value = of("s", "value")
         other = self.c.pick((of(var, "x"), of(var, "y"), Lit(1, LONG), None, None))
         asked = [Call(self.c.pick(("gt", "lt", "ne")), (value, of(var, "y")))] if self.c.one_in(6) else []
-        return self.fold("s", var, None), asked, value if other is None else Call("coalesce", (value, other))
+        before = self.fold("s0", var, None) if self.c.one_in(4) else ()  # which says for what place it is asked
+        s = (*before, *self.fold("s", var, of("s0", "value") if before else None))
+        return s, asked, value if other is None else Call("coalesce", (value, other))
 
     def fold(self, name: str, var: str, edge: Elem | None) -> Bound:
         """A value of rows of F for ``var``, perhaps of those at, or before, an ``edge``."""
