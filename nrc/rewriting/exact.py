@@ -34,6 +34,8 @@ def exact_elem(t: Elem) -> Elem:
     match t:
         case Call(op, (a, b)) if op in SWAPPED and 1 < _terms(a) * _terms(b) <= MOST:
             return Call(op, (_decimal(a), _decimal(b)))
+        case Call(op, (a, b)) if told(t) != t:  # decimals of the view itself, which may be no integers
+            return Call(op, (_marked(a), _marked(b)))
     return t
 
 
@@ -63,12 +65,20 @@ def _decimal(t: Elem) -> Elem:
     return Call("to_decimal", (t,))
 
 
+def _marked(t: Elem) -> Elem:
+    """The same number, of which ``_integer`` makes nothing."""
+    match t:
+        case Call("to_decimal"):
+            return Call("to_decimal", (t,))
+    return rebuild_elem(t, _marked)
+
+
 def _integer(t: Elem) -> Elem | None:
     """What ``_decimal`` makes ``t`` of; None where it makes no such thing."""
     match t:
         case Call(fn, (a, b)) if fn in INTEGER:
             return None if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(INTEGER[fn], (p, q))
-        case Call("to_decimal", (x,)):
+        case Call("to_decimal", (x,)) if not (isinstance(x, Call) and x.fn == "to_decimal"):
             return x
         case Lit(Decimal() as value, Base(_, _, _, 0)):
             return Lit(int(value), LONG)

@@ -2,8 +2,11 @@
 
 import operator
 from collections import Counter
+from decimal import Decimal
 from functools import reduce
+from itertools import product
 
+import pytest
 from support.choices import Choices
 from support.laws import law
 
@@ -15,7 +18,7 @@ from ripplenest.nrc.rewriting.gaps import gap
 from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import INT, LONG, Record, nullable
+from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, nullable
 from ripplenest.nrc.walk import nodes
 
 OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -84,6 +87,22 @@ def test_what_is_left_out_does_not_fulfil_it(c: Choices) -> None:
         assert not (is_beyond and elem(asked, env))
         COUNTS["left out"] += bool(is_beyond)
         COUNTS["looked at"] += not is_beyond and not elem(asked, env)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_decimals_of_a_view_are_no_integers(op: str) -> None:
+    """x - y < 3 is not x - y ≤ 2 of numbers that have digits behind the point, however they are written."""
+    t = Base("decimal", False, 6, 1)
+    x, y, n = (Call("to_decimal", (Proj(Var("x"), name),)) for name in "abc")
+    three = Lit(Decimal(3), Base("decimal", False, 1, 0))
+    sums = Call("sub_decimal", (x, y)), Call("add_decimal", (x, three)), Call("sub_decimal", (y, n))
+    for sides in ((sums[0], three), (sums[1], y), (x, sums[2])):
+        asked = Call(op, sides)
+        found = exact_elem(asked)
+        assert told(found) == found and elem_type(found, {"x": Record(tuple((c, t) for c in "abc"))}) == BOOL
+        for values in product((Decimal("0.5"), Decimal(1), Decimal("3.5"), Decimal(4)), repeat=3):
+            env = {"x": tuple(zip("abc", values, strict=True))}
+            assert elem(found, env) == elem(asked, env)
 
 
 def test_what_is_equated_is_left() -> None:
