@@ -1,5 +1,6 @@
 """A view that compares columns, which is measured: visits of a site, each with the hits of its visitor in its time."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,21 @@ def tables(data: Data) -> Rows:
 
 @define
 class Fresh:
-    """New hits and visits, half of them each."""
+    """New rows, as ``make`` makes so many of them whose ids begin somewhere."""
 
     data: Data
+    make: Callable[[np.random.Generator, Data, int, int], Rows]
     made: int = 0
 
     def fresh(self, rows: int) -> Rows:
         base = self.data.pair_count + self.made
         self.made += rows + 1
-        return _made(self.data.draw(base), self.data, base, rows - rows // 2, rows // 2)
+        return self.make(self.data.draw(base), self.data, base, rows)
+
+
+def both(draw: np.random.Generator, data: Data, first: int, rows: int) -> Rows:
+    """Hits and visits, half of them each."""
+    return _made(draw, data, first, rows - rows // 2, rows // 2)
 
 
 def _made(draw: np.random.Generator, data: Data, first: int, visits: int, hits: int) -> Rows:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import define
 
 import ripplenest as rn
 from ripplenest import Bag
@@ -44,23 +43,10 @@ def gaps(H: Bag[Hit]) -> list[Any]:
 
 def tables(data: Data) -> Rows:
     """A thousand hits of each visitor."""
-    return _made(data.draw(0), data, 0, data.pair_count)
+    return new(data.draw(0), data, 0, data.pair_count)
 
 
-@define
-class Fresh:
-    """New hits."""
-
-    data: Data
-    made: int = 0
-
-    def fresh(self, rows: int) -> Rows:
-        base = self.data.pair_count + self.made
-        self.made += rows + 1
-        return _made(self.data.draw(base), self.data, base, rows)
-
-
-def _made(draw: np.random.Generator, data: Data, first: int, hits: int) -> Rows:
+def new(draw: np.random.Generator, data: Data, first: int, hits: int) -> Rows:
     """So many, whose ids begin at ``first``."""
     visitors = draw.integers(0, max(data.pair_count // EACH, 1), hits)
     moments = draw.integers(0, TIME, hits)

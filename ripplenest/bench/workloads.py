@@ -149,12 +149,13 @@ MOMENTS = Workload(
 SESSIONS = Workload(
     "sessions", "visits with the hits of their visitor between their ends", between.sessions,
     (Relation("V", between.Visit, ("id",)), Relation("H", between.Hit, ("id",))), between.tables,
-    lambda data: Changes(between.Fresh(data).fresh), lambda data: data.pair_count, "hits", sizes=OF_DOCUMENTS[:-1],
+    lambda data: Changes(between.Fresh(data, between.both).fresh), lambda data: data.pair_count, "hits",
+    sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
 GAPS = Workload(
     "gaps", "hits by sessions, which end where a pause is long", gaps.gaps, (Relation("H", between.Hit, ("id",)),),
-    gaps.tables, lambda data: Changes(gaps.Fresh(data).fresh), lambda data: data.pair_count, "hits",
+    gaps.tables, lambda data: Changes(between.Fresh(data, gaps.new).fresh), lambda data: data.pair_count, "hits",
     sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
