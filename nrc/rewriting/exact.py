@@ -34,7 +34,7 @@ def exact_elem(t: Elem) -> Elem:
     match t:
         case Call(op, (a, b)) if op in SWAPPED and 1 < _terms(a) * _terms(b) <= MOST:
             return Call(op, (_decimal(a), _decimal(b)))
-        case Call(op, (a, b)) if told(t) != t:  # decimals of the view itself, which may be no integers
+        case Call(op, (a, b)) if _of_integers(t) is not None:  # decimals of the view itself, which may be no integers
             return Call(op, (_marked(a), _marked(b)))
     return t
 
@@ -42,10 +42,15 @@ def exact_elem(t: Elem) -> Elem:
 def told(t: Elem) -> Elem:
     """``t`` with its comparisons as they were before, for people, and for who asks what several say together."""
     t = rebuild_elem(t, told)
+    return t if (found := _of_integers(t)) is None else found
+
+
+def _of_integers(t: Elem) -> Elem | None:
+    """The comparison of which ``t`` itself was made; None where it was made of none."""
     match t:
         case Call(op, (a, b)) if op in SWAPPED and any(isinstance(n, Call) and n.fn in INTEGER for n in (a, b)):
-            return t if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(op, (p, q))
-    return t
+            return None if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(op, (p, q))
+    return None
 
 
 def _terms(t: Elem) -> int:

@@ -54,6 +54,7 @@ def test_it_is_true_of_the_same(c: Choices) -> None:
     if found == asked:
         COUNTS["too many"] += 1
         return
+    assert exact_elem(Call("and", (asked, Call("not", (asked,))))) == Call("and", (found, Call("not", (found,))))
     assert is_total(found, types)
     assert elem_type(found, types) == elem_type(asked, types)
     assert t == INT or told(found) == asked
