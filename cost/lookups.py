@@ -24,7 +24,7 @@ from ripplenest.nrc.rewriting.access import Join, Read, of_nothing
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
 from ripplenest.nrc.rewriting.equated import Equation, follows
-from ripplenest.nrc.rewriting.exact import told as as_integers
+from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.normal import conjuncts, folded
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Term, Total, Tuple, Var

@@ -91,10 +91,11 @@ def tied(t: Top, around: Around) -> tuple[Top, Expr] | None:
     """
     t = evolve(t, of=_opened(t.of, around))
     rows = chain(t.of, t.var)
+    types = around.inside(rows.generators).pi
     for c in rows.conjuncts if t.order else ():
         by, every = read(t.order[0].by, {t.var: rows.head}), [*disjuncts(c)]
         for p in every if len(every) > 1 else ():
-            value, is_open = edge(p, by, t.order[0].descending)
+            value, is_open = edge(p, by, t.order[0].descending, types)
             beside = [q for q in every if q is not p]
             if value is None or not is_open or not all(_lies_on(q, by, value) for q in beside):
                 continue
@@ -131,7 +132,7 @@ def _opened(e: Expr, around: Around) -> Expr:
 def _behind(t: Top, every: Chain, c: Elem, around: Around) -> Behind | None:
     """Without the condition ``c``, if it is the one that says so."""
     by, types = read(t.order[0].by, {t.var: every.head}), around.inside(every.generators).pi
-    value, is_open = edge(c, by, t.order[0].descending)
+    value, is_open = edge(c, by, t.order[0].descending, types)
     if value is None:
         return None
     groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))

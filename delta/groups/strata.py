@@ -27,7 +27,7 @@ from ripplenest.nrc.functions import folds
 from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, show_type
-from ripplenest.nrc.rewriting.exact import told
+from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
@@ -127,7 +127,7 @@ class Cut:
         """Of each answer the fold, and what it is of, for people."""
         rows = chain(unique_binders(self.definition.body), KEY)
         values = rows.head.get(VALUES) if isinstance(rows.head, Tuple) else None
-        texts = [show_elem(told(as_written(t))) for _, t in values.fields] if isinstance(values, Tuple) else []
+        texts = [show_elem(as_integers(as_written(t))) for _, t in values.fields] if isinstance(values, Tuple) else []
         args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
         return tuple(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True))
 

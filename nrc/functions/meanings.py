@@ -7,8 +7,9 @@ All failures are EvaluationErrors that name the types, not the values.
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
+from math import ceil, floor
 from typing import Any, TypeVar
 
 from ripplenest.nrc.errors import EvaluationError
@@ -174,6 +175,40 @@ def _within_years(x: D, span: Callable[[], timedelta]) -> D:
         return x + span()
     except OverflowError:
         raise EvaluationError(BEYOND) from None
+
+
+NEAREST = {"at_most": True, "at_least": False}
+_FIRST = {"date": date(1970, 1, 1), "timestamp": datetime(1970, 1, 1, tzinfo=UTC)}
+DAYS = ((date.min - _FIRST["date"]).days, (date.max - _FIRST["date"]).days)
+ENDS = {
+    **{kind: (-(1 << bits - 1), (1 << bits - 1) - 1) for kind, bits in INT_BITS.items()},
+    "date": DAYS,
+    "timestamp": (DAYS[0] * DAY, (DAYS[1] + 1) * DAY - 1),
+}
+"""The least and the greatest value of a type, as a number: of days, and of microseconds, since 1970."""
+
+
+def nearest(kind: str, is_last: bool) -> Callable[[Decimal], int | None]:
+    """The greatest integer up to a number, or the least from there on."""
+    return lambda x: _within_ends(floor(x) if is_last else ceil(x), kind, is_last)
+
+
+def nearest_after(kind: str, is_last: bool) -> Callable[[Any, int], object]:
+    """The last day, or moment, up to so many days or microseconds after one, or the first from there on."""
+    first, unit = _FIRST[kind], timedelta(days=1) if kind == "date" else timedelta(microseconds=1)
+
+    def found(x: Any, n: int) -> object:
+        at = _within_ends((x - first) // unit + n, kind, is_last)
+        return None if at is None else first + at * unit
+
+    return found
+
+
+def _within_ends(n: int, kind: str, is_last: bool) -> int | None:
+    least, most = ENDS[kind]
+    if is_last:
+        return None if n < least else min(n, most)
+    return None if n > most else max(n, least)
 
 
 def _cases(change: Callable[[str], str]) -> dict[str, str]:

@@ -26,6 +26,8 @@ What is the same on both sides, and where the obvious definition would not have 
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
 - ``rounded`` has the scale of its second argument, away from 0 where two are as near, and fails beyond it.
+- ``at_most`` is the greatest integer up to a decimal, and the last date or timestamp up to so many days or microseconds
+  after one; ``at_least`` is the least from there on, and the first. NULL where there is none of the type.
 - ``monus`` is exact and never below 0; it overflows as ``sub`` does. ``least`` of NULL and a number is NULL.
 - The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument. ``quotient`` is cut off
   toward -∞, as in Python, exactly.
@@ -43,6 +45,7 @@ from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
 from ripplenest.nrc.functions import failures, meanings, signatures
+from ripplenest.nrc.functions.meanings import NEAREST
 from ripplenest.nrc.syntax import Call, Elem, Lit
 from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base
 from ripplenest.nrc.values import MAX_DIGITS, canonical, canonical_float, literal_type
@@ -77,7 +80,7 @@ def result_type(fn: str, args: Sequence[Base]) -> Base:
     if result is None:
         got = f"({', '.join(map(str, args))})"
         raise TypeMismatch(f"{fn} does not take these types", got=got, possible=[f"({t})" for t in scalar.takes])
-    return signatures.maybe_null(result, any(t.nullable for t in args)) if scalar.strict else result
+    return signatures.maybe_null(result, result.nullable or any(t.nullable for t in args)) if scalar.strict else result
 
 
 def evaluate(fn: str, args: Sequence[meanings.Thunk]) -> object:
@@ -201,6 +204,20 @@ def _windows() -> list[Scalar]:
     return table
 
 
+def _nearest() -> list[Scalar]:
+    """The last value of a type up to something that may be beyond all of them, and the first one from there on."""
+    table = []
+    for name, is_last in NEAREST.items():
+        for t in (INT, LONG):
+            rule = signatures.any_of(signatures.maybe_null(t, True), "decimal")
+            table.append(Scalar(f"{name}_{t.kind}", ("decimal",), rule, meanings.nearest(t.kind, is_last)))
+        for t in (Base("date"), Base("timestamp")):
+            rule = signatures.fixed(signatures.maybe_null(t, True), t.kind, "long")
+            meaning = meanings.nearest_after(t.kind, is_last)
+            table.append(Scalar(f"{name}_{t.kind}", (f"{t.kind}, long",), rule, meaning))
+    return table
+
+
 _ENTRIES = (
     Scalar("eq", _COMPARABLE, signatures.comparable, meanings.equal),
     Scalar("ne", _COMPARABLE, signatures.comparable, lambda a, b: not meanings.equal(a, b)),
@@ -247,6 +264,7 @@ _ENTRIES = (
     Scalar("micros_between", ("timestamp, timestamp",), signatures.fixed(LONG, "timestamp", "timestamp"),
            meanings.micros_between),
     *_windows(),
+    *_nearest(),
     Scalar("date_of", ("timestamp",), signatures.fixed(Base("date"), "timestamp"), lambda a: a.date()),
     Scalar("hour", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.hour),
     Scalar("minute", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.minute),
@@ -432,4 +450,6 @@ OPERATORS: dict[str, Spelling] = {
     "tumble": _spell_tumble,
     "days_after": _moved("days_after", Base("date")),
     "micros_after": _moved("micros_after", Base("timestamp")),
+    **{f"{op}_{kind}": _given(f"{op}_{kind}", Base("decimal", False, 1)) for op in NEAREST for kind in ("int", "long")},
+    **{f"{op}_{kind}": _moved(f"{op}_{kind}", Base(kind)) for op in NEAREST for kind in ("date", "timestamp")},
 }

@@ -13,11 +13,11 @@ What is moved must have a value where it is left out: of what is below an edge x
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 
 from attrs import frozen
 
 from ripplenest.nrc.reserved import is_shared
+from ripplenest.nrc.rewriting.sums import solved
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
 from ripplenest.nrc.types import LONG, Base, Type, nullable
 from ripplenest.nrc.values import in_range
@@ -55,9 +55,6 @@ MOVES = {  # by how much more of the second argument the first is moved
 }
 
 
-BACK = {"add_decimal": "sub_decimal", "sub_decimal": "add_decimal"}
-"""Of sums of integers, which all have a value (``nrc/rewriting/exact.py``)."""
-
 
 def moved_back(fn: str, n: object, t: Base, upper: bool) -> int | None:
     """-n, where what x moved by n lies below or above is what x lies below or above moved by -n; None where not.
@@ -79,6 +76,8 @@ def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Ele
                     yield from _widened(own, other, upper, cond)
                     yield from _moved(own, other, upper, cond)
                     yield from _apart(own, other, upper, cond)
+                    for x, y, turned in solved(own, other, lambda op, p, q: Call(op, (p, q))):
+                        yield x, y, upper is not turned, cond
 
 
 def difference(t: Elem) -> Call | None:
@@ -105,9 +104,6 @@ def _apart(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[El
         case Call(fn, (p, q)), Lit(int() as n) if in_range(-n, LONG.kind):
             yield q, Call(AFTER[fn], (p, Lit(-n, LONG))), not upper, cond
             yield p, Call(AFTER[fn], (q, Lit(n, LONG))), upper, cond
-        case Call("sub_decimal", (Call(_, (p,)) as first, Call(_, (q,)) as second)), Lit(Decimal()):
-            yield q, Call("sub_decimal", (first, other)), not upper, cond
-            yield p, Call("add_decimal", (second, other)), upper, cond
 
 
 def uncast(t: Elem) -> Elem:
@@ -129,8 +125,6 @@ def _moved(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[El
     match own:
         case Call(fn, (x, Lit(n, t))) if (back := moved_back(fn, n, t, upper)) is not None:
             yield x, Call(fn, (other, Lit(back, t))), upper, cond
-        case Call(fn, (Call("to_decimal", (x,)), Lit() as by)) if fn in BACK:
-            yield x, Call(BACK[fn], (other, by)), upper, cond
 
 
 def says_where(own: Type, other: Type) -> bool:

@@ -1,10 +1,13 @@
-"""Sums and differences of integers are compared as they are in mathematics, where none is too great.
+"""Sums and differences of integers are compared as they are in mathematics, where none is too great, and so are days
+and moments to which something is added.
 
-    p - q < n  ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, and with ≤, > and ≥
+    p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, and with ≤, > and ≥
+    p + span < q   ⟶  micros_between(p, q) < -span                       of constant spans
 
-A difference of integers can be beyond their type, as max - (-1) is, and what can fail is asked last: no order could be
-kept of clicks that came half an hour after the one before, because one may be among them that has no such difference.
-Compared with something it need not fail at all: Python compares so, and decimals have digits enough.
+A difference of integers can be beyond their type, as max - (-1) is, and a day before the first one is none. What can
+fail is asked last: no order could be kept of clicks that came half an hour after the one before, because one may be
+among them that has no such difference. Compared with something it need not fail at all: Python compares integers so,
+decimals have digits enough, and what lies between two moments always has a value.
 
 Law: where ⟦e⟧ has a value, ⟦exact e⟧ = ⟦e⟧; and it has one where nothing in e fails but such sums.
 """
@@ -12,14 +15,15 @@ Law: where ⟦e⟧ has a value, ⟦exact e⟧ = ⟦e⟧; and it has one where no
 from decimal import Decimal
 
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.gaps import as_difference
+from ripplenest.nrc.rewriting.integers import of_integers
 from ripplenest.nrc.syntax import Call, Elem, Expr, Lit
-from ripplenest.nrc.types import LONG, Base
+from ripplenest.nrc.types import Base
 from ripplenest.nrc.walk import rebuild, rebuild_elem
 
 DECIMAL = {
     "add_int": "add_decimal", "add_long": "add_decimal", "sub_int": "sub_decimal", "sub_long": "sub_decimal",
 }  # fmt: skip
-INTEGER = {"add_decimal": "add_long", "sub_decimal": "sub_long"}
 MOST = 16  # terms of a sum, of which each takes one more digit, and a long takes 20 of 38
 
 
@@ -34,23 +38,11 @@ def exact_elem(t: Elem) -> Elem:
     match t:
         case Call(op, (a, b)) if op in SWAPPED and 1 < _terms(a) * _terms(b) <= MOST:
             return Call(op, (_decimal(a), _decimal(b)))
-        case Call(op, (a, b)) if _of_integers(t) is not None:  # decimals of the view itself, which may be no integers
+        case Call(op, (a, b)) if (apart := as_difference(t)) is not t:
+            return apart
+        case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view itself, which may be no integers
             return Call(op, (_marked(a), _marked(b)))
     return t
-
-
-def told(t: Elem) -> Elem:
-    """``t`` with its comparisons as they were before, for people, and for who asks what several say together."""
-    t = rebuild_elem(t, told)
-    return t if (found := _of_integers(t)) is None else found
-
-
-def _of_integers(t: Elem) -> Elem | None:
-    """The comparison of which ``t`` itself was made; None where it was made of none."""
-    match t:
-        case Call(op, (a, b)) if op in SWAPPED and any(isinstance(n, Call) and n.fn in INTEGER for n in (a, b)):
-            return None if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(op, (p, q))
-    return None
 
 
 def _terms(t: Elem) -> int:
@@ -71,20 +63,8 @@ def _decimal(t: Elem) -> Elem:
 
 
 def _marked(t: Elem) -> Elem:
-    """The same number, of which ``_integer`` makes nothing."""
+    """The same number, that is none of an integer."""
     match t:
         case Call("to_decimal"):
             return Call("to_decimal", (t,))
     return rebuild_elem(t, _marked)
-
-
-def _integer(t: Elem) -> Elem | None:
-    """What ``_decimal`` makes ``t`` of; None where it makes no such thing."""
-    match t:
-        case Call(fn, (a, b)) if fn in INTEGER:
-            return None if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(INTEGER[fn], (p, q))
-        case Call("to_decimal", (x,)) if not (isinstance(x, Call) and x.fn == "to_decimal"):
-            return x
-        case Lit(Decimal() as value, Base(_, _, _, 0)):
-            return Lit(int(value), LONG)
-    return None

@@ -12,9 +12,10 @@ from attrs import frozen
 
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.bands import BETWEEN, MOVES, SWAPPED, difference
-from ripplenest.nrc.rewriting.exact import told
+from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.syntax import Call, Elem, Lit
 from ripplenest.nrc.types import LONG
+from ripplenest.nrc.values import in_range
 
 KINDS = {"timestamp": "micros_between", "date": "days_between"}
 
@@ -42,7 +43,7 @@ class Gap:
 
 def gap(cond: Elem) -> Gap | None:
     """What a comparison says of two values; None of other conditions."""
-    match told(cond):
+    match as_integers(cond):
         case Call(fn, (x, y)) if fn in SWAPPED:
             for side, known, op in ((x, y, fn), (y, x, SWAPPED[fn])):
                 if isinstance(known, Lit) and isinstance(known.value, int) and (apart := _between(side)) is not None:
@@ -97,11 +98,13 @@ def _implied(known: Sequence[tuple[Elem, Gap]]) -> Iterator[Elem]:
 
 def as_difference(cond: Elem) -> Elem:
     """A comparison of two moments or days as one of what lies between them, which always has a value."""
-    found = gap(cond)
-    moved = [a.fn for a in cond.args if isinstance(a, Call) and a.fn in BETWEEN] if isinstance(cond, Call) else []
-    if found is None or not moved:
-        return cond
-    return Call("le" if found.upper else "ge", (_apart(BETWEEN[moved[0]], found.a, found.b), Lit(found.n, LONG)))
+    match cond:
+        case Call(op, (x, y)) if op in SWAPPED:
+            (a, m), (b, n) = _moved(x), _moved(y)
+            moved = next((t.fn for t in (x, y) if isinstance(t, Call) and t.fn in BETWEEN), None)
+            if moved is not None and in_range(n - m, LONG.kind):
+                return Call(op, (_apart(BETWEEN[moved], a, b), Lit(n - m, LONG)))
+    return cond
 
 
 def at_most(kind: str, a: Elem, b: Elem, n: int) -> Elem | None:

@@ -161,7 +161,7 @@ def _rows(
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]
-    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own)]
+    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types)]
     equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
     free = frozenset().union(*map(free_vars, [*values, *reached, *edges])) - own
     if any(v in equal for v in values) or are_one(equal, free, around):

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from ripplenest.nrc.functions.scalars import result_type
-from ripplenest.nrc.rewriting.bands import AFTER, BACK, CASTS, MOVES, SWAPPED
+from ripplenest.nrc.rewriting.bands import AFTER, CASTS, MOVES, SWAPPED
+from ripplenest.nrc.rewriting.sums import SIGNS, solved
 from ripplenest.nrc.types import LONG
 from ripplenest.nrc.values import INT_BITS
 from ripplenest.plan.narrow import narrowed
@@ -26,13 +27,10 @@ def compared(condition: Scalar, source: int) -> tuple[str, int, Scalar] | None:
             is_first = source in sources_of(p)
             col, from_, by = (p, q, other.value) if is_first else (q, p, -other.value)
             other = _moved(AFTER[fn], from_, Const(by, LONG))
-        case Op(fn, (Op("to_decimal", (Col() as inner,)), Const() as by)) if fn in BACK:
-            col, other = inner, narrowed(_moved(BACK[fn], other, by), inner.type)
-        case Op("sub_decimal", (Op("to_decimal", (p,)) as first, Op("to_decimal", (q,)) as second)) if isinstance(
-            other, Const
-        ):
-            fn, col, from_ = ("add_decimal", p, second) if source in sources_of(p) else ("sub_decimal", q, first)
-            other = narrowed(_moved(fn, from_, other), col.type)
+        case Op(fn) if fn in SIGNS:
+            found = (pair for pair in solved(own, other, _moved) if source not in sources_of(pair[1]))
+            col, other, _ = next(found, (own, other, False))
+            other = narrowed(other, col.type)
         case _:
             return None
     return (condition.fn, col.column, other) if isinstance(col, Col) and col.source == source else None
@@ -67,5 +65,5 @@ def _plain(own: Scalar) -> Scalar:
     return own
 
 
-def _moved(fn: str, other: Scalar, by: Const) -> Scalar:
+def _moved(fn: str, other: Scalar, by: Scalar) -> Scalar:
     return Op(fn, (other, by), result_type(fn, [other.type, by.type]))

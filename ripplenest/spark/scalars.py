@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.functions.meanings import BEYOND, BEYOND_TYPE, DAY, LOWER, NO_WINDOW, UPPER
+from ripplenest.nrc.functions.meanings import BEYOND, BEYOND_TYPE, DAY, ENDS, LOWER, NEAREST, NO_WINDOW, UPPER
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS, canonical
 
@@ -189,6 +189,38 @@ def _beyond(since: Column, each: int) -> Column:
     return (since < first) | (since >= last + F.lit(each))
 
 
+def _nearest(kind: str, is_last: bool) -> Build:
+    """The greatest integer up to a decimal, or the least from there on."""
+    rounded = F.floor if is_last else F.ceil
+    return lambda args, _types, result: _within_ends(rounded(args[0]), kind, is_last).cast(spark_type(result))
+
+
+def _nearest_after(kind: str, is_last: bool) -> Build:
+    """In decimals, which do not overflow."""
+    numbered, back = _NUMBERED[kind]
+
+    def build(args: Sequence[Column], _types: Sequence[Base], _result: Base) -> Column:
+        since, n = (x.cast(DecimalType(20, 0)) for x in (numbered(args[0]), args[1]))
+        return back(_within_ends(since + n, kind, is_last))
+
+    return build
+
+
+def _within_ends(x: Column, kind: str, is_last: bool) -> Column:
+    """A whole decimal as a long, or the end of what there is of a kind where it is beyond; NULL beyond the other."""
+    first, last = (F.lit(n).cast(LongType()) for n in ENDS[kind])
+    found = x.cast(LongType())
+    if is_last:
+        return F.when(x > last, last).when(x >= first, found)
+    return F.when(x < first, first).when(x <= last, found)
+
+
+_NUMBERED: dict[str, tuple[Callable[[Column], Column], Callable[[Column], Column]]] = {
+    "date": (F.unix_date, lambda since: F.date_from_unix_date(since.cast(IntegerType()))),
+    "timestamp": (F.unix_micros, F.timestamp_micros),
+}
+
+
 def _mapped(table: dict[str, str]) -> Build:
     matching, replace = "".join(table), "".join(table.values())
     return lambda args, _types, _result: F.translate(args[0], matching, replace)
@@ -253,6 +285,8 @@ COLUMNS: dict[str, Build] = {
     "days_between": _function(F.datediff),
     "days_after": _function(_days_after),
     "micros_after": _function(_micros_after),
+    **{f"{op}_{kind}": _nearest(kind, is_last) for op, is_last in NEAREST.items() for kind in ("int", "long")},
+    **{f"{op}_{kind}": _nearest_after(kind, is_last) for op, is_last in NEAREST.items() for kind in _NUMBERED},
     "tumble_long": _tumbled(lambda x: x, lambda x, n: x - n),
     "tumble_date": _tumbled(lambda x: F.unix_date(x).cast(LongType()), lambda x, n: _days_after(x, -n)),
     "tumble_timestamp": _tumbled(F.unix_micros, lambda x, n: _micros_after(x, -n)),

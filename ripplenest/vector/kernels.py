@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.functions import meanings
+from ripplenest.nrc.functions.meanings import NEAREST
 from ripplenest.nrc.types import Base
 from ripplenest.vector import logic, numbers, texts, times
 from ripplenest.vector.column import Column, either
@@ -95,6 +96,8 @@ KERNELS: dict[str, Kernel] = {
     "days_between": _plain(times.days_between),
     "days_after": times.after,
     "micros_after": times.after,
+    **{f"{op}_{kind}": numbers.nearest(is_last) for op, is_last in NEAREST.items() for kind in ("int", "long")},
+    **{f"{op}_{kind}": times.nearest_after(last) for op, last in NEAREST.items() for kind in times.MOMENTS},
     **{f"tumble_{kind}": times.tumble for kind in ("long", "date", "timestamp")},
     "micros_between": _plain(times.micros_between),
     "date_of": _plain(times.date_of),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.rows import arrow_type
-from ripplenest.nrc.functions.meanings import BEYOND_TYPE
+from ripplenest.nrc.functions.meanings import BEYOND_TYPE, ENDS
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN
 from ripplenest.vector.column import Column, Mask, either, failed, nulls
@@ -173,6 +173,21 @@ def rounded(args: Sequence[pa.Array], types: Sequence[Base], result: Base) -> Co
     fitting = pc.if_else(pa.array(bad | absent), pa.scalar(None, found.type), found).cast(arrow_type(result))
     some = pa.scalar(Decimal(0), arrow_type(result))
     return Column(pc.if_else(pa.array(bad & ~absent), some, fitting), failed(bad & ~absent, BEYOND_TYPE))
+
+
+def nearest(is_last: bool) -> Callable[[Sequence[pa.Array], Sequence[Base], Base], Column]:
+    """The greatest integer up to a decimal, or the least from there on."""
+
+    def kernel(args: Sequence[pa.Array], types: Sequence[Base], result: Base) -> Column:
+        (values,) = args
+        wide, whole = (pa.decimal256(2 * MAX_DIGITS, scale) for scale in (types[0].scale, 0))
+        found = (pc.floor if is_last else pc.ceil)(values.cast(wide)).cast(whole)
+        first, last = (pa.scalar(Decimal(n), whole) for n in ENDS[result.kind])
+        above, below = pc.greater(found, last), pc.less(found, first)
+        fitting = pc.if_else(above, last, pc.if_else(below, first, found)).cast(pa.int64()).cast(arrow_type(result))
+        return Column(pc.if_else(below if is_last else above, pa.scalar(None, fitting.type), fitting))
+
+    return kernel
 
 
 def cast(args: Sequence[pa.Array], _types: Sequence[Base], result: Base) -> Column:

@@ -1,23 +1,18 @@
 """Kernels of timestamps, which are microseconds since 1970 in UTC."""
 
 from collections.abc import Callable, Sequence
-from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.nrc.functions.meanings import BEYOND, DAY, NO_WINDOW
+from ripplenest.nrc.functions.meanings import BEYOND, DAY, ENDS, NO_WINDOW
 from ripplenest.nrc.types import Base
 from ripplenest.vector.column import Column, Mask, either, failed, nulls
 from ripplenest.vector.numbers import Long, add, longs
 
-_DAYS = ((date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days)
-_LONGS = (-(2**63), 2**63 - 1, "long overflow")
-_WITHIN = {  # the first and the last number of a type, and what is said beyond
-    pa.date32(): (*_DAYS, BEYOND),
-    pa.timestamp("us", tz="UTC"): (_DAYS[0] * DAY, (_DAYS[1] + 1) * DAY - 1, BEYOND),
-}
+MOMENTS = ("date", "timestamp")
+_KINDS = {pa.date32(): "date", pa.timestamp("us", tz="UTC"): "timestamp"}
 
 
 def days_between(later: pa.Array, earlier: pa.Array) -> pa.Array:
@@ -53,12 +48,32 @@ def _numbered(values: pa.Array) -> pa.Array:
 
 def _moved(x: pa.Array, n: Long, absent: Mask) -> Column:
     """What lies ``n`` after ``x``, failing where there is none."""
-    first, last, why = _WITHIN.get(x.type, _LONGS)
+    kind = _KINDS.get(x.type, "long")
+    (first, last), why = ENDS[kind], "long overflow" if kind == "long" else BEYOND
     found, over = add(longs(_numbered(x)), n)
     bad: Mask = (over | (found < first) | (found > last)) & ~absent
-    numbers = pa.array(np.where(bad | absent, 0, found), pa.int64(), mask=absent)
-    values = numbers.cast(pa.int32()).cast(x.type) if x.type == pa.date32() else numbers.view(x.type)
-    return Column(values, failed(bad, why))
+    return Column(_unnumbered(np.where(bad, 0, found), absent, x.type), failed(bad, why))
+
+
+def _unnumbered(numbers: Long, absent: Mask, t: pa.DataType) -> pa.Array:
+    """Values of type ``t`` that are so far from 0, or from 1970."""
+    found = pa.array(np.where(absent, 0, numbers), pa.int64(), mask=absent)
+    return found.cast(pa.int32()).cast(t) if t == pa.date32() else found.view(t)
+
+
+def nearest_after(is_last: bool) -> Callable[[Sequence[pa.Array], Sequence[Base], Base], Column]:
+    """The last date or timestamp up to so many days or microseconds after one, or the first from there on."""
+
+    def kernel(args: Sequence[pa.Array], _types: Sequence[Base], _result: Base) -> Column:
+        x, n = args
+        (first, last), absent = ENDS[_KINDS[x.type]], nulls(x) | nulls(n)
+        by = longs(n)
+        found, over = add(longs(_numbered(x)), by)
+        above, below = np.where(over, by > 0, found > last), np.where(over, by < 0, found < first)
+        absent |= below if is_last else above
+        return Column(_unnumbered(np.where(above, last, np.where(below, first, found)), absent, x.type))
+
+    return kernel
 
 
 def date_of(moments: pa.Array) -> pa.Array:
