@@ -237,7 +237,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     looked_up = {e.condition: e for r in order for e in r.keys}
     pairs = [t for t, e in looked_up.items() if e.partner and isinstance(t, Call)]
     changes = [r for r in order if r.how == "change"]
-    left = [t for t in j.product.conditions if t not in looked_up and not follows(t, pairs)]
+    left = [t for t in j.product.conditions if t not in looked_up and t not in j.told and not follows(t, pairs)]
     for r in order:
         dropping = [t for t in left if r.var in j.sources(t)]
         known = r.rel.name in rows and r.how == "probe" and not called.finds_one(r) and not called.grows(r, j, order)

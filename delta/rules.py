@@ -38,6 +38,7 @@ from ripplenest.nrc.syntax import (
     Let,
     LetVar,
     Neg,
+    Placed,
     Plus,
     Pred,
     Product,
@@ -106,7 +107,7 @@ def derived(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
 def _delta(e: Expr, s: Scope) -> Expr:
     match e:
         case Rel(name, row, at):                    # δ(R) = δ(R⁺) = ΔR          δ(S) = δ(ΔR) = ∅
-            return Rel(name, row, At.DELTA) if s.changes(name, at) else Empty(row)
+            return _change(e) if s.changes(name, at) else Empty(row)
         case LetVar(name):                          # δ(X) = ΔX, or ∅ when X does not change
             return LetVar(delta_name(name)) if name in s.lets else _nothing(e, s)
         case Let(name, bound, body):                # let X := e₁, ΔX := δ(e₁) in δ_{R,X}(e₂)
@@ -139,6 +140,13 @@ def _delta(e: Expr, s: Scope) -> Expr:
             return Apply(_delta_dict(dictionary, s), label)
         case _:
             assert_never(e)
+
+
+def _change(r: Rel) -> Rel:
+    """ΔR; Δα is finite, whatever α answers of nothing."""
+    if isinstance(r, Placed):
+        return Placed(r.name, r.row, At.DELTA, computed=r.computed)
+    return Rel(r.name, r.row, At.DELTA)
 
 
 def delta_dict(d: DictExpr, s: Scope) -> DictExpr:

@@ -132,8 +132,11 @@ class Rel(Node):
 
 
 @frozen
-class Grouped(Rel):
-    """α, once it is cut: the rows ⟨label, row⟩ of the map of a group, which has those of the places that are asked."""
+class Placed(Rel):
+    """The rows ⟨label, row⟩ of the map of a group, or how they change. Parameters of their places that are ``computed``
+    are functions of the others."""
+
+    computed: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     @property
     def place(self) -> Site:
@@ -142,6 +145,11 @@ class Grouped(Rel):
         assert isinstance(label, Label)
         (site,) = label.sites
         return site
+
+
+@frozen
+class Grouped(Placed):
+    """α, once it is cut: the rows ⟨label, row⟩ of the map of a group, which has those of the places that are asked."""
 
 
 @frozen
@@ -340,9 +348,10 @@ class DictRel(Node):
 @frozen
 class GroupRel(DictRel):
     """The map of a group as a dictionary: from what its place is made of to its rows. ``nothing`` is the row that every
-    other label has, of a fold without keys."""
+    other label has, of a fold without keys. ``params`` that are ``computed`` are functions of others."""
 
     nothing: Elem | None = None
+    computed: frozenset[str] = frozenset()
 
 
 @frozen

@@ -37,6 +37,7 @@ from ripplenest.nrc.syntax import (
     Neg,
     Order,
     OutL,
+    Placed,
     Plus,
     Pred,
     Product,
@@ -208,7 +209,7 @@ def _holds_terms(hint: object) -> bool:
 _FIELDS = {
     kind: tuple(name for name, hint in get_type_hints(kind).items() if _holds_terms(hint)) for kind in get_args(Term)
 }
-_FIELDS |= {Grouped: (), Total: (), GroupRel: ()}  # constants that are no part of the term
+_FIELDS |= {Placed: (), Grouped: (), Total: (), GroupRel: ()}  # constants that are no part of the term
 
 
 def nodes(term: Term) -> Iterator[Term]:

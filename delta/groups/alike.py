@@ -124,7 +124,7 @@ class Alike:
             return rel
         cut = self.kept[where.name]
         nothing = Tuple(cut.of_nothing) if cut.total else None
-        return evolve(rel, name=cut.name, row=cut.row, params=cut.site.params, nothing=nothing)
+        return evolve(rel, name=cut.name, row=cut.row, params=cut.site.params, nothing=nothing, computed=cut.computed)
 
     def _expr(self, e: Expr) -> Expr:
         match e:

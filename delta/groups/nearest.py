@@ -6,9 +6,10 @@
 v is of what is around, and k what orders rows first; ≤ is an edge that rows may lie on, and > and ≥ are edges of rows
 in ascending order. As a condition like others it would keep R once for each v: for each event of a user all that came
 before it. Now O has the rows of a user once, whichever v is asked for. T has rows of the places that are asked for, and
-hears of places that come and go, and of rows that do (``run/nearest.py``). So its term makes both:
+hears of places that come and go, and of rows that do (``run/nearest.py``). A value that is computed stands in the label
+beside the columns that it is of, T⟨Π,v(c),c⟩: what reads a row of T is looked up by columns. So T's term makes both:
 
-    T = for y in O union sng⟨⟨Π(y),–⟩, y, false⟩ ⊎ for l in Dom_T union sng⟨⟨Π(l),v(l)⟩, –, true⟩
+    T = for y in O union sng⟨⟨Π(y),–,–⟩, y, false⟩ ⊎ for l in Dom_T union sng⟨⟨Π(l),v(l),c(l)⟩, –, true⟩
 
 O has rows that no place asks for, so nothing in it may fail.
 """
@@ -23,14 +24,15 @@ from attrs import evolve, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.paths import columns_read
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple
+from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
-from ripplenest.nrc.walk import free_lets, free_vars, replace_let
+from ripplenest.nrc.walk import free_lets, free_vars, rebuild_elem, replace_let
 
 ANY: Mapping[Kind, object] = {
     "bool": False,
@@ -47,16 +49,18 @@ ANY: Mapping[Kind, object] = {
 
 @frozen
 class Edge:
-    """The parameter of a place behind whose value its rows are; whether it is ``open``, and none lie on it."""
+    """The parameter of a place behind whose value its rows are; whether it is ``open``, and none lie on it. ``value``:
+    what it is, of the numbers of the parameters behind it, if it is computed of these."""
 
     param: str
     open: bool
+    value: Elem | None = None
 
 
 @frozen
 class Behind:
-    """First rows of all, of which those behind a ``value`` are wanted. It is of what is ``around``: of groups, too,
-    which have one row each, and were beside the rows."""
+    """First rows of all, of which those behind a ``value`` of a ``type`` are wanted. It is of what is ``around``: of
+    groups, too, which have one row each, and were beside the rows."""
 
     rows: Top
     value: Elem
@@ -65,11 +69,26 @@ class Behind:
     around: Around
     groups: tuple[tuple[str, Expr], ...]
 
+    @property
+    def told_by(self) -> tuple[Elem, ...]:
+        """The columns that the value is computed of; none if it is one itself, by which its rows are found."""
+        read = columns_read(self.value, free_vars(self.value), self.around.pi)
+        return () if self.value in read else read
+
+    def edge(self, param: str) -> Edge:
+        """That of the parameter that has the value."""
+        numbers = {t: Var(str(i)) for i, t in enumerate(self.told_by)}
+        return Edge(param, self.open, _of(self.value, numbers) if numbers else None)
+
     def beside(self, e: Expr) -> Expr:
         """``e``, which reads the groups."""
         for var, group in reversed(self.groups):
             e = For(var, group, e)
         return e
+
+
+def _of(t: Elem, numbers: Mapping[Elem, Elem]) -> Elem:
+    return numbers[t] if t in numbers else rebuild_elem(t, lambda part: _of(part, numbers))
 
 
 def behind(t: Top, around: Around) -> Behind | None:

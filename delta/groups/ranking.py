@@ -74,7 +74,19 @@ class Ranking:
     @property
     def ordered(self) -> Hashable:
         """What is made of the rows of the definition."""
-        return self.row, self.order, self.limit, self.total, self.edge and (self.edge.open, self.site.params[-1][1])
+        behind = self.edge and (self.edge.open, self.edge.value, self.asked_by)
+        return self.row, self.order, self.limit, self.total, behind
+
+    @property
+    def asked_by(self) -> tuple[Type, ...]:
+        """What labels of its places have besides what those of its rows do: the value of the edge, and what that is of.
+        """
+        return tuple(t for _, t in self.site.params[len(self.definition.site.params) :])
+
+    @property
+    def computed(self) -> frozenset[str]:
+        """The parameters of its places that others tell."""
+        return frozenset() if self.edge is None or self.edge.value is None else frozenset((self.edge.param,))
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
-from ripplenest.delta.groups.nearest import Behind, Edge, behind, tied
+from ripplenest.delta.groups.nearest import Behind, behind, tied
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
 from ripplenest.delta.groups.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
 from ripplenest.nrc import interpret
@@ -110,6 +110,11 @@ class Cut:
     def made_of(self) -> Hashable:
         """What is equal of what stands for the same, whatever its site and its parameters are called."""
         return made_of(self.definition), self.row, self.answers, self.shown, self.total
+
+    @property
+    def computed(self) -> frozenset[str]:
+        """The parameters of its places that others tell: none, each is a column."""
+        return frozenset()
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
@@ -311,16 +316,18 @@ class Cutter:
         return self._read_at(t.site, make)
 
     def _behind(self, b: Behind, row: Type, total: bool) -> Expr:
-        """T⟨Π,v⟩"""
+        """T⟨Π,v,c⟩"""
         rows, order = ordered_rows(b.rows)
 
         def make(site: str) -> tuple[InL, Ranking]:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
             label, definition = close(kept, rows, b.around.pi, b.around.lets)
-            edge = Edge(Names(frozenset(p for p, _ in label.args)).fresh("edge"), b.open)
-            places = Site(name, (*definition.site.params, (edge.param, b.type)))
+            names = Names(frozenset(p for p, _ in label.args))
+            edge = b.edge(names.fresh("edge"))
+            more = [((names.fresh("of"), elem_type(t, b.around.pi)), t) for t in b.told_by]
+            places = Site(name, (*definition.site.params, (edge.param, b.type), *(own for own, _ in more)))
             found = Ranking(name, kept, definition, places, row, order, b.rows.limit, total, site, edge)
-            return InL(name, (*label.args, (edge.param, b.value))), found
+            return InL(name, (*label.args, (edge.param, b.value), *((p, t) for (p, _), t in more))), found
 
         return self._read_at(b.rows.site, make)
 
@@ -337,7 +344,8 @@ class Cutter:
         params = known.site.params  # of a group those of its definition
         nothing = Tuple(known.of_nothing) if known.total else None
         args = tuple((p, t) for (p, _), (_, t) in zip(params, label.args, strict=True))
-        return Apply(GroupRel(known.name, known.row, params=params, nothing=nothing), InL(known.name, args))
+        rel = GroupRel(known.name, known.row, params=params, nothing=nothing, computed=known.computed)
+        return Apply(rel, InL(known.name, args))
 
 
 def _all(g: Group) -> tuple[tuple[str, Elem], ...]:

@@ -29,7 +29,7 @@ from ripplenest.delta.materialize import Candidate, Choice, Materialized, Use, a
 from ripplenest.delta.program import Map, MapKind, Statement
 from ripplenest.delta.shapes import Heads, are_alike, is_alike, names_of
 from ripplenest.nrc.rewriting.normal import Comprehension
-from ripplenest.nrc.syntax import At, Query, Rel
+from ripplenest.nrc.syntax import At, Grouped, Query, Rel
 
 MOST = 64  # programs that are remembered
 
@@ -137,8 +137,8 @@ class _Swap:
     def _rel(self, rel: Rel) -> Rel:
         name = self._name(rel.name)
         found = self.rels.get(name, rel)
-        if type(rel) is Rel:  # as the change of a fold is, which is finite
-            return Rel(name, found.row, rel.at, rel.order)
+        if not isinstance(rel, Grouped):  # as the change of a fold is, which is finite
+            return evolve(rel, name=name, row=found.row)
         return evolve(found, name=name, at=rel.at, order=rel.order)
 
     def _name(self, name: str) -> str:

@@ -51,14 +51,15 @@ def _of_rows(c: Ranking) -> Comprehension:
     place: list[tuple[str, Elem]] = [(own, OutL(label, c.definition.site, p)) for own, p in _both(c)]
     asked: tuple[tuple[str, Elem], ...] = ()
     if c.edge is not None:
-        place.append((c.edge.param, anything(c.site.params[-1][1])))
+        more = c.site.params[len(place) :]
+        place += [(p, anything(t)) for p, t in more]
         asked = ((ASKED, Lit(False, BOOL)),)
     made = Tuple((("label", InL(c.site.name, tuple(place))), ("row", row), *asked))
     return Comprehension((("y", Rel(c.kept, c.kept_rows)),), (), made)
 
 
 def _of_places(c: Ranking, asked: str) -> Comprehension:
-    """for l in Dom_T union sng⟨⟨Π(l),v(l)⟩, –, true⟩"""
+    """for l in Dom_T union sng⟨⟨Π(l),v(l),c(l)⟩, –, true⟩"""
     label = InL(c.site.name, tuple((p, Proj(Var("l"), p)) for p, _ in c.site.params))
     row = anything(elem_type(Proj(Var("y"), "row"), {"y": c.kept_rows}))
     made = Tuple((("label", label), ("row", row), (ASKED, Lit(True, BOOL))))

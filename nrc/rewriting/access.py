@@ -34,9 +34,9 @@ from ripplenest.nrc.rewriting.answered import answers
 from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
 from ripplenest.nrc.rewriting.disjoint import disjoint
 from ripplenest.nrc.rewriting.equated import Equation, by_column, implied, keys, told
-from ripplenest.nrc.rewriting.equations import place_asked
+from ripplenest.nrc.rewriting.equations import computed, place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, not_true
-from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Placed, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars, replace_elem
@@ -197,13 +197,19 @@ class Join:
         """Itself, or where it finds more by what a fold with a row for every place answers, the joins with stored rows
         of it, and that with nothing (``nrc/rewriting/answered.py``). Law: they do not overlap, and have its rows."""
         for t in self.product.conditions:
-            for known, nothing in answers(t) if self._places and t not in self.partial else ():
+            for known, nothing in answers(t) if self._places and t not in {*self.partial, *self.told} else ():
                 asked = self._with(t, known)
                 if asked._early - self._early:
                     yield from asked.apart()
                     yield from self._with(t, *nothing).apart()
                     return
         yield self
+
+    @cached_property
+    def told(self) -> frozenset[Elem]:
+        """The conditions that say what is computed of what others say of the same place: they drop no row of it."""
+        groups = ((v, rel) for v, rel in self.product.generators if isinstance(rel, Placed) and rel.computed)
+        return frozenset(t for v, rel in groups for t in computed(self.product, v, rel))
 
     def _with(self, t: Elem, *others: Elem) -> "Join":
         """With ``others`` in the place of the condition ``t``."""

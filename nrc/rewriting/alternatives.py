@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 
 from ripplenest.nrc.rewriting.absent import answered
-from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.bands import SWAPPED, difference
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
@@ -83,14 +83,19 @@ def _choice(c: Elem, around: Around) -> Choice | None:
     """The two comparisons that one of a choice with what moves is."""
     if not (isinstance(c, Call) and c.fn in SWAPPED):
         return None
-    for i, own in enumerate(c.args):
-        others = free_vars(c.args[1 - i])
+    compared = next((apart for side in c.args if (apart := difference(side)) is not None), c)
+    for own, beside in (compared.args, compared.args[::-1]):
+        others = free_vars(beside)
         is_still = not free_vars(own) & around.moving and answered(own, around) is None  # which is told apart by itself
         if others and others <= around.moving and is_still:
             for q, x, y in _values(own):
-                one, other = (Call(c.fn, (t, c.args[1]) if i == 0 else (c.args[0], t)) for t in (x, y))
-                return q, as_difference(one), as_difference(other)
+                return q, as_difference(_instead(c, own, x)), as_difference(_instead(c, own, y))
     return None
+
+
+def _instead(t: Elem, own: Elem, value: Elem) -> Elem:
+    """``t`` with a ``value`` for ``own``."""
+    return value if t == own else rebuild_elem(t, lambda part: _instead(part, own, value))
 
 
 def _values(t: Elem) -> Iterator[Choice]:

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, Lit, OutL, Proj, Var
+from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, Lit, OutL, Placed, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_vars, nodes
 
 EQUALITIES = ("eq", "same")
 
@@ -69,6 +70,20 @@ def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     null = [t.args[0] for t in c.conditions if isinstance(t, Call) and t.fn == "is_null"]
     told = {**{t: absent[t] for t in null if t in absent}, **told}
     return InL(site.name, tuple((p, _place(OutL(own, site, p), t, told)) for p, t in site.params))
+
+
+def computed(c: Comprehension, var: str, rel: Placed) -> Iterator[Elem]:
+    """The conditions of ``c`` on what is computed in the label of ``var``, if others equate all that it is computed of.
+
+    Law: where these are true, so are they, for what asks for a place computes the same.
+    """
+    own = {p: OutL(Proj(Var(var), "label"), rel.place, p) for p, _ in rel.place.params}
+    told = (*EQUALITIES, "is_null")
+    sides = [(t, side) for t in c.conditions if isinstance(t, Call) and t.fn in told for side in t.args]
+    columns = [(t, {*nodes(side)}) for t, side in sides if column_of(side) is not None]
+    asked = {p: [t for t, parts in columns if part in parts] for p, part in own.items()}
+    if all(asked[p] for p in own if p not in rel.computed):
+        yield from (t for p in own if p in rel.computed for t in asked[p])
 
 
 def _composed(pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:

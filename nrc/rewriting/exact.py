@@ -2,7 +2,7 @@
 and moments to which something is added.
 
     p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, and with ≤, > and ≥
-    p + span < q   ⟶  micros_between(p, q) < -span                       of constant spans
+    p + span ≤ q   ⟶  micros_between(p, q) ≤ -span                       of constant spans
 
 A difference of integers can be beyond their type, as max - (-1) is, and a day before the first one is none. What can
 fail is asked last: no order could be kept of clicks that came half an hour after the one before, because one may be

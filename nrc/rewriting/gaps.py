@@ -98,13 +98,11 @@ def _implied(known: Sequence[tuple[Elem, Gap]]) -> Iterator[Elem]:
 
 def as_difference(cond: Elem) -> Elem:
     """A comparison of two moments or days as one of what lies between them, which always has a value."""
-    match cond:
-        case Call(op, (x, y)) if op in SWAPPED:
-            (a, m), (b, n) = _moved(x), _moved(y)
-            moved = next((t.fn for t in (x, y) if isinstance(t, Call) and t.fn in BETWEEN), None)
-            if moved is not None and in_range(n - m, LONG.kind):
-                return Call(op, (_apart(BETWEEN[moved], a, b), Lit(n - m, LONG)))
-    return cond
+    found = gap(cond)
+    moved = [a.fn for a in cond.args if isinstance(a, Call) and a.fn in BETWEEN] if isinstance(cond, Call) else []
+    if found is None or not moved or not in_range(found.n, LONG.kind):
+        return cond
+    return Call("le" if found.upper else "ge", (_apart(BETWEEN[moved[0]], found.a, found.b), Lit(found.n, LONG)))
 
 
 def at_most(kind: str, a: Elem, b: Elem, n: int) -> Elem | None:

@@ -243,10 +243,16 @@ def _look_up(d: DictRel, label: Elem, scope: _Scope, hint: str) -> Comprehension
     here = simplify_elem(IsSite(label, site.name))
     rows = Rel(d.name, dict_row(d.row, d.name, d.params), d.at, d.order)
     if isinstance(d, GroupRel):
-        place = (d.name, rows.row, d.at, d.order)
-        rows = Grouped(*place) if d.nothing is None else Total(*place, nothing=d.nothing)
+        rows = _placed(d, rows)
     equal = (t for a, b, kind in pairs for t in _equal(a, b, kind))
     return Comprehension(((var, rows),), (here, *equal), Proj(Var(var), "row"))
+
+
+def _placed(d: GroupRel, rows: Rel) -> Rel:
+    own = (d.name, rows.row, d.at, d.order)
+    if d.nothing is None:
+        return Grouped(*own, computed=d.computed)
+    return Total(*own, computed=d.computed, nothing=d.nothing)
 
 
 def _equal(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:

@@ -47,7 +47,7 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
     nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
     h = f.stages.program.by_name[r.kept].term
-    edge = None if r.edge is None else lineage[-1]
+    edge = None if r.edge is None else lineage[columns_of(Label((r.definition.site,)))]
     is_open = r.edge is not None and r.edge.open
     return RankingFact(m.name, m.at, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing, edge, is_open)
 

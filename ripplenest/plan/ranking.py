@@ -21,14 +21,16 @@ from ripplenest.plan.product import Col
 
 @frozen
 class Nearest:
-    """The first rows behind an edge: the last column of the key, which rows of the table ``kept`` do not have; where it
-    is ``open``, rows with that value itself are not behind it. The table ``asked`` has the places that have rows.
+    """The first rows behind an edge, a ``column`` of the key. Rows of the table ``kept`` have the columns before it,
+    and neither that nor those behind it, which it is computed of. Where it is ``open``, rows with that value itself are
+    not behind it. The table ``asked`` has the places that have rows.
 
     Rows that are made for such a map have one column more, which tells the places that are asked for from rows of all
     places; what a column of the other kind has does not matter."""
 
     asked: str
     open: bool
+    column: int
 
 
 @frozen
@@ -52,20 +54,24 @@ class Ranked:
 
     @property
     def edge(self) -> int:
-        """The column of the key behind whose value the rows of a place are."""
-        return self.keys - 1
+        """The column of the key behind whose value the rows of a place are; the first behind the key if there is none.
+        """
+        return self.keys if self.nearest is None else self.nearest.column
 
     @property
     def group(self) -> tuple[int, ...]:
         """The columns of rows that places share: of the whole key, where there is no edge."""
-        return tuple(range(self.keys if self.nearest is None else self.edge))
+        return tuple(range(self.edge))
+
+    @property
+    def asked_by(self) -> range:
+        """The columns of places that rows do not have."""
+        return range(self.edge, self.keys)
 
     @property
     def all_rows(self) -> Ordering:
         """The order of the rows that are kept, in their own columns."""
-        if self.nearest is None:
-            return self.order
-        return Ordering(self.group, tuple(evolve(b, column=b.column - 1) for b in self.order.by))
+        return Ordering(self.group, tuple(evolve(b, column=b.column - len(self.asked_by)) for b in self.order.by))
 
     @property
     def by_edge(self) -> Ordering:
@@ -76,7 +82,7 @@ class Ranked:
         """By table, those in which its rows are read; ``width`` is that of this map."""
         yield self.kept, self.all_rows
         if self.nearest is not None:
-            yield self.kept, self.all_rows.backwards(width - 1)
+            yield self.kept, self.all_rows.backwards(width - len(self.asked_by))
             yield self.nearest.asked, self.by_edge
 
 
@@ -85,7 +91,7 @@ def ranked(r: Ranking, asked: str) -> Ranked:
     keys = width(Label((r.site,)))
     order = Ordering(tuple(range(keys)), tuple(By(_column(o.by, r), o.descending, o.nulls_first) for o in r.order))
     nothing = tuple(lit.value for _, lit in r.of_nothing) if r.total else None
-    nearest = None if r.edge is None else Nearest(asked, r.edge.open)
+    nearest = None if r.edge is None else Nearest(asked, r.edge.open, width(Label((r.definition.site,))))
     return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing, nearest)
 
 

@@ -68,7 +68,7 @@ class Made:
         """Of what was made for a map whose rows have ``types``."""
         table, width = made.arrow(), len(types)
         asked = table.column(width)
-        rows = [i for i in range(width) if i != r.edge]
+        rows = [i for i in range(width) if i not in r.asked_by]
         return cls(
             _columns(table.filter(asked), range(r.keys), types),
             _columns(table.filter(pc.invert(asked)), rows, types),
@@ -172,7 +172,8 @@ def built(r: Ranked, made: Rows, types: Types) -> Rows:
 def _numbers(r: Ranked, rows: pa.Table, places: pa.Table) -> tuple[Places, Places]:
     """Of rows, and then of places, the number of the group, and that of the value that orders rows first, or behind
     which they are."""
-    by, schema = r.all_rows.by[0], places.schema
-    columns = [rows.column(i) for i in (*r.group, by.column, rows.num_columns - 1)]
-    both = pa.concat_tables([pa.Table.from_arrays(columns, schema=schema), places]).combine_chunks()
+    by = r.all_rows.by[0]
+    asked = places.select([*r.group, r.edge])
+    columns = [rows.column(i) for i in (*r.group, by.column)]
+    both = pa.concat_tables([pa.Table.from_arrays(columns, schema=asked.schema), asked]).combine_chunks()
     return key_numbers(both, r.group), ranks_by(both, [By(r.edge, by.descending)])

@@ -47,29 +47,31 @@ def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
     """Of each place as many rows as may be its first ones, which have numbers in their group that follow each other."""
     *columns, asked = made.columns[:-1]
     group, edge, own = [columns[i] for i in r.group], columns[r.edge], [*columns[r.keys :], WEIGHT]
-    rows = _once(made.filter(~F.col(asked)).select(*group, *own[:-1], F.lit(None).alias(edge), WEIGHT))
+    key = columns[: r.keys]
+    nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
+    rows = _once(made.filter(~F.col(asked)).select(*group, *own[:-1], *nothing, WEIGHT))
     rows = rows.select(*columns, WEIGHT)
     numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(_so_far(Window.partitionBy(*group), r, columns)))
-    places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*group, edge).distinct()
-    first = _numbers(r, nearest, rows, places, [*group, edge])
+    places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*key).distinct()
+    first = _numbers(r, nearest, rows, places, key)
     until = F.col(NUMBER) + F.least(F.col(MANY) - F.col(NUMBER), F.lit(r.limit))  # which may be all there can be
     wanted = first.filter(F.col(NUMBER) < F.col(MANY))
-    wanted = wanted.select(*group, edge, F.explode(F.sequence(F.col(NUMBER) + 1, until)).alias(NUMBER)).alias("p")
+    wanted = wanted.select(*key, F.explode(F.sequence(F.col(NUMBER) + 1, until)).alias(NUMBER)).alias("p")
     same = reduce(and_, (F.col(f"p.{c}").eqNullSafe(F.col(f"y.{c}")) for c in [*group, NUMBER]))
     found = wanted.join(numbered.alias("y"), same)
-    return found.select(*(f"p.{c}" for c in (*group, edge)), *(f"y.{c}" for c in own))
+    return found.select(*(f"p.{c}" for c in key), *(f"y.{c}" for c in own))
 
 
 def _numbers(r: Ranked, n: Nearest, rows: DataFrame, places: DataFrame, key: Sequence[str]) -> DataFrame:
     """By place how many rows of its group are not behind its edge, and how many there are."""
-    by, (*group, edge) = r.order.by[0], key
-    values = rows.select(*group, edge, F.col(rows.columns[by.column]).alias(VALUE), F.lit(1).alias(KIND))
-    both = values.unionAll(places.select(*group, edge, F.col(edge).alias(VALUE), F.lit(0).alias(KIND)))
+    by, group, edge = r.order.by[0], [key[i] for i in r.group], key[r.edge]
+    values = rows.select(*key, F.col(rows.columns[by.column]).alias(VALUE), F.lit(1).alias(KIND))
+    both = values.unionAll(places.select(*key, F.col(edge).alias(VALUE), F.lit(0).alias(KIND)))
     whole = Window.partitionBy(*group)
     tied = F.col(KIND).desc() if n.open else F.col(KIND).asc()
     before = whole.orderBy(way(F.col(VALUE), by), tied).rowsBetween(Window.unboundedPreceding, 0)
     told = both.withColumn(NUMBER, F.sum(KIND).over(before)).withColumn(MANY, F.sum(KIND).over(whole))
-    return told.filter(F.col(KIND) == 0).select(*group, edge, NUMBER, MANY)
+    return told.filter(F.col(KIND) == 0).select(*key, NUMBER, MANY)
 
 
 def way(column: Column, by: By) -> Column:

@@ -252,11 +252,29 @@ def named(E: Bag[Event]) -> list[Any]:
     return [last_two(a, E) for a in E]
 
 
+@rn.view
+def lagging(E: Bag[Event]) -> list[Any]:
+    """What was some way before and behind, which may be beyond all there is."""
+    return [
+        {
+            "id": a.id,
+            "before": max((b.at for b in E if b.user == a.user and b.at < a.at - 2), default=None),
+            "long": max((b.at for b in E if b.user == a.user and b.at < a.at - 4), default=None),
+            "sum": max((b.at for b in E if b.user == a.user and b.at <= a.at + a.id), default=None),
+            "window": min((b.at for b in E if b.user == a.user and b.at > a.at and b.at - a.at < a.id + 3),
+                          default=None),
+            "later": rn.top(2, [{"d": b.day, "at": b.at} for b in E if b.user == a.user and b.day - a.day > D2],
+                            key=lambda r: (r["d"], r["at"])),
+        }
+        for a in E
+    ]  # fmt: skip
+
+
 FARTHEST = 2**63 - 1
 BLANK = {"day": None, "steps": []}
-GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments, ordered, answered)
+GROWING = (gaps, windows, as_of, inside, of_others, chained, visits, named, moments, ordered, answered, lagging)
 VIEWS = (*GROWING, twice)  # of which rows are looked up by what `or` makes of them
-BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 3, 2, 3, 4, 3, 2, 2), strict=True))
+BEHIND = dict(zip([v.name for v in VIEWS], (3, 3, 4, 3, 3, 2, 2, 3, 4, 3, 2, 5, 2), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -266,7 +284,7 @@ def once() -> Iterator[None]:
 
 
 def event(c: Choices, i: int) -> dict[str, Any]:
-    day = c.pick([None, *(dt.date(2024, 1, 1 + n) for n in range(4))])
+    day = c.pick([None, dt.date.min, dt.date.max, *(dt.date(2024, 1, 1 + n) for n in range(5))])
     steps = [{"at": c.number(4), "name": c.pick("xyz")} for _ in range(c.number(3))]
     cost, at = Decimal(c.number(4)) / 2, FARTHEST if c.one_in(12) else -1 - FARTHEST if c.one_in(12) else c.number(5)
     return {"id": i, "user": c.pick(["a", "a", "b", None]), "at": at, "day": day, "cost": cost, "steps": steps}

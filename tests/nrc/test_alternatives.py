@@ -45,6 +45,9 @@ def value(c: Choices, x: str) -> tuple[str, str]:
 def compared(c: Choices, x: str) -> str:
     a, b = value(c, x)
     op = c.pick(("<", "<=", ">", ">="))
+    if b == "k.now" and c.one_in(2):  # how far the two lie apart
+        apart = ", ".join((a, b)[:: c.pick((1, -1))])
+        return f"to_long(days_between({apart})) {op} {c.number(4) - 1}"
     return c.pick((f"{a} {op} {b}", f"{b} {op} {a}"))
 
 

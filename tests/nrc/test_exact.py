@@ -12,11 +12,12 @@ from support.laws import law
 
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
-from ripplenest.nrc.rewriting.bands import compared
+from ripplenest.nrc.rewriting.bands import SWAPPED, compared
 from ripplenest.nrc.rewriting.exact import exact_elem
 from ripplenest.nrc.rewriting.gaps import gap
 from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.rewriting.sums import solved
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, nullable
@@ -91,6 +92,20 @@ def test_what_is_left_out_does_not_fulfil_it(c: Choices) -> None:
         COUNTS["looked at"] += not is_beyond and not elem(asked, env)
 
 
+@law(examples=300)
+def test_it_says_the_same_of_each_term(c: Choices) -> None:
+    """Solved for one integer of a sum, it is true of the same."""
+    columns: list[Elem] = [Var("x"), Var("y"), Var("z")]
+    asked = exact_elem(Call("lt", (term(c, "long", columns, 2), term(c, "long", columns))))
+    env: dict[str, object] = {x: c.pick((-(2**63), 2**63 - 1, *range(-3, 4))) for x in "xyz"}
+    assert isinstance(asked, Call)
+    for own, other, op in ((*asked.args, "lt"), (*asked.args[::-1], "gt")):
+        for x, y, turned in solved(own, other, lambda fn, a, b: Call(fn, (a, b))):
+            says = SWAPPED[op] if turned else op
+            assert elem(Call(says, (Call("to_decimal", (x,)), y)), env) == elem(asked, env)
+            COUNTS["turned" if turned else "solved"] += 1
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_decimals_of_a_view_are_no_integers(op: str) -> None:
     """x - y < 3 is not x - y ≤ 2 of numbers that have digits behind the point, however they are written."""
@@ -120,4 +135,5 @@ def test_what_is_equated_is_left() -> None:
 def test_enough_was_met() -> None:
     if COUNTS:
         assert COUNTS["told"] > 300 and COUNTS["beyond"] > 100 and COUNTS["left out"] > 50, COUNTS
+        assert COUNTS["solved"] > 100 and COUNTS["turned"] > 50, COUNTS
         assert COUNTS["looked at"] < COUNTS["left out"] / 2, COUNTS

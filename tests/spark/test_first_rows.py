@@ -13,19 +13,21 @@ from ripplenest.plan.ranking import Nearest, Ranked
 from ripplenest.run.nearest import built
 from ripplenest.spark.ranking import first_rows
 
-TYPES = (nullable(STRING), nullable(LONG), LONG, STRING)
+TYPES = (nullable(STRING), nullable(LONG), LONG, LONG, STRING)
 
 
 @pytest.mark.parametrize(("limit", "descending", "is_open"), [(1, True, True), (MAX_MULTIPLICITY, False, False)])
 def test_first_rows_behind_edges(spark: SparkSession, limit: int, descending: bool, is_open: bool) -> None:
     random = Random(limit)
-    order = Ordering((0, 1), (By(2, descending),))
-    ranked = Ranked("O", order, limit, 2, TYPES, None, Nearest("Dom", is_open))
+    order = Ordering((0, 1, 2), (By(3, descending),))
+    ranked = Ranked("O", order, limit, 3, TYPES, None, Nearest("Dom", is_open, column=1))
     groups = ["a", "b", None]
-    rows = {(random.choice(groups), 0, random.randrange(8), random.choice("xy"), False): 1 + n % 3 for n in range(40)}
-    places = {(random.choice(groups), random.choice([None, *range(8)]), 0, "", True): 1 for _ in range(20)}
+    values = [(random.choice(groups), 0, 0, random.randrange(8), random.choice("xy")) for _ in range(40)]
+    rows = {(*row, False): 1 + n % 3 for n, row in enumerate(values)}
+    edges = [(random.choice([None, *range(8)]), of) for of in range(20)]  # what they are computed of is beside them
+    places = {(random.choice(groups), *edge, 0, "", True): 1 for edge in edges}
     made = Rows.of_pairs((*TYPES, BOOL), [*rows.items(), *places.items()])
-    columns = f"c0 string, c1 bigint, c2 bigint, c3 string, c4 boolean, {WEIGHT} bigint"
+    columns = f"c0 string, c1 bigint, c2 bigint, c3 bigint, c4 string, c5 boolean, {WEIGHT} bigint"
     frame = spark.createDataFrame([(*row, n) for row, n in made.pairs()], columns)
     found = {tuple(r)[:-1]: r[-1] for r in first_rows(ranked, frame).collect()}
     assert found == built(ranked, made, TYPES).consolidated().counts() and len(found) > 5

@@ -10,6 +10,7 @@ from ripplenest.nrc.syntax import (
     Fold,
     For,
     Group,
+    Lit,
     Order,
     Pred,
     Proj,
@@ -19,8 +20,8 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import Bag, Base, Record, nullable
+from ripplenest.nrc.typecheck import elem_type, expr_type
+from ripplenest.nrc.types import INT, LONG, Bag, Base, Record, nullable
 from support.choices import Choices
 from support.correlated import Correlated, positive
 from support.queries import Scope
@@ -57,7 +58,7 @@ class _Nearest(Correlated):
         by, edge = self.c.pick(pairs)
         descending = self.c.number(2) == 1
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
-        first: Elem = Call(behind, (by, edge))
+        first: Elem = Call(behind, self.moved(by, edge, inner) if self.c.one_in(3) else (by, edge))
         if self.c.one_in(3):  # those on the edge are told by more
             ties = Call("and", (Call("eq", (by, edge)), Call(self.c.pick(("lt", "ge")), self.c.pick(pairs))))
             first = Call("or", (first, ties) if self.c.number(2) else (ties, first))
@@ -70,6 +71,19 @@ class _Nearest(Correlated):
         for condition in reversed(conditions):
             rows = For("_", Pred(condition), rows)
         return self.first(For(VAR, of, rows), descending, scope)
+
+    def moved(self, by: Elem, edge: Elem, scope: Scope) -> tuple[Elem, Elem]:
+        """Both, of which one may have something added to it, or taken away from it."""
+        t = elem_type(edge, scope.pi)
+        assert isinstance(t, Base)
+        fn = {"date": "days_after", "timestamp": "micros_after"}.get(t.kind, f"{self.c.pick(('add', 'sub'))}_{t.kind}")
+        if t.kind not in ("int", "long", "date", "timestamp"):
+            return by, edge
+        more: Elem = Lit(self.c.number(4) - 1, INT if t.kind == "int" else LONG)
+        others = [p for p, u in scope.base_paths() if root(p) != VAR and u == t]
+        if others and t.kind in ("int", "long") and self.c.one_in(3):
+            more = self.c.pick(others)
+        return (Call(fn, (by, more)), edge) if self.c.one_in(3) else (by, Call(fn, (edge, more)))
 
     def first(self, rows: Expr, descending: bool, scope: Scope) -> Expr:
         by = Proj(Var(VAR), "c0")
