@@ -68,8 +68,7 @@ def decide(policy: Policy, work: "Work") -> Decision:
             return _again(work, "policy full")
         case "incremental":
             most = work.incremental()
-            least = work.least() if work.plan.passing else most
-            return Decision("incremental", "policy incremental", least, most)
+            return Decision("incremental", "policy incremental", _least(work, most), most)
         case "strict":
             return _not_full(_cheaper(work))
         case "auto":
@@ -84,12 +83,17 @@ def _cheaper(work: "Work") -> Decision:
     again = work.full()
     if triggers <= MARGIN * again:
         why = f"about {triggers:,.0f} rows of work, and recomputing ({again:,.0f}) would not clearly be cheaper"
-        return Decision("incremental", why, triggers, triggers)
+        return Decision("incremental", why, _least(work, triggers), triggers)
     least, most = work.least(), MARGIN * again
     if least <= most:
         why = f"{least:,.0f} to {triggers:,.0f} rows of work, as it turns out, and {again:,.0f} to recompute"
         return Decision("incremental", why, least, triggers, most)
     return _again(work, f"about {again:,.0f} rows to recompute, {least:,.0f} rows of work for the triggers")
+
+
+def _least(work: "Work", most: float) -> float:
+    """Of work that is so much at most: the same where nothing is passed on."""
+    return work.least() if work.plan.passing else most
 
 
 def _again(work: "Work", why: str) -> Decision:

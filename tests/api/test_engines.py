@@ -11,10 +11,11 @@ from support.shop import ANN, BOB, FILMS, VIEWS, movie, opened, order
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.api.sparks import Sparks
-from ripplenest.run import engines
+from ripplenest.run import engines, policy
 from ripplenest.run.engines import MOST, Engines
 from ripplenest.run.joiner import PythonJoiner
 from ripplenest.run.local import LocalJoiner
+from ripplenest.run.policy import Policy
 
 
 class Spark(PythonJoiner):
@@ -97,11 +98,16 @@ def firsts(E: Bag[Pair]):
     ]
 
 
-def test_what_may_be_too_much_for_one_process_begins_there(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["incremental", "auto"])
+def test_what_may_be_too_much_for_one_process_begins_there(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, how: Policy
+) -> None:
     """Rows of groups that are there change nothing that others see; new groups do, and then Spark is asked."""
     monkeypatch.setattr(Sparks, "joiner", lambda _: Spark())
     monkeypatch.setattr(engines, "MOST", 3_000)
-    with rn.open(tmp_path, engine="auto", policy="incremental") as db:
+    monkeypatch.setattr(policy, "SMALL", 0)
+    monkeypatch.setattr(policy, "MARGIN", 1_000)  # recomputing is not cheaper, as far as is known
+    with rn.open(tmp_path, engine="auto", policy=how) as db:
         db.relation("E", Pair)
         rows = [{"a": i % 20, "b": i} for i in range(400)]
         db.load("E", rows)
