@@ -138,8 +138,9 @@ class Join:
         """What follows from several of them, of columns of one type."""
         columns = [e.condition for e in self.equations if e.usable and e.partner]
         pairs = [t for t in dict.fromkeys(columns) if isinstance(t, Call) and columns.count(t) > 1]
-        every = (e for t in implied(pairs) for e in self._equations(t)) if len(pairs) > 1 else ()
-        return tuple(evolve(e, implied=True) for e in every)
+        ends = {t: (min(self.sources(t)), column_of(t)) for pair in pairs for t in pair.args}
+        every = implied(pairs) if len(pairs) > 1 else ()
+        return tuple(e for t in every for e in _implied(t, *(ends[side] for side in t.args)))
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
@@ -196,10 +197,10 @@ class Join:
     def apart(self) -> Iterator["Join"]:
         """Itself, or where it finds more by what a fold with a row for every place answers, the joins with stored rows
         of it, and that with nothing (``nrc/rewriting/answered.py``). Law: they do not overlap, and have its rows."""
-        for t in self.product.conditions:
-            for known, nothing in answers(t) if self._places and t not in {*self.partial, *self.told} else ():
+        for t in self.product.conditions if self._places else ():
+            for known, nothing in answers(t) if t not in {*self.partial, *self.told} else ():
                 asked = self._with(t, known)
-                if asked._early - self._early:
+                if self._says_stored(known) and asked._early - self._early:
                     yield from asked.apart()
                     yield from self._with(t, *nothing).apart()
                     return
@@ -266,9 +267,13 @@ class Join:
         """The folds with a row for every place of which only stored rows can take part: what is asked of them is not
         true where they answer nothing. Such rows are found like all others, also before it is known which place it is.
         """
-        asked = self.product.conditions
-        totals = ((v, rel) for v, rel in self.product.generators if isinstance(rel, Total))
-        return frozenset(v for v, rel in totals if any(not_true(of_nothing(t, v, rel)) for t in asked))
+        return frozenset(v for t in self.product.conditions for v in self._says_stored(t))
+
+    def _says_stored(self, t: Elem) -> list[str]:
+        """The folds with a row for every place of which ``t`` is not true where they answer nothing."""
+        asked = self.sources(t)
+        totals = ((v, rel) for v, rel in self.product.generators if v in asked and isinstance(rel, Total))
+        return [v for v, rel in totals if not_true(of_nothing(t, v, rel))]
 
     @cached_property
     def _places(self) -> dict[str, InL]:
@@ -362,6 +367,13 @@ class Join:
                 kind = elem_type(label, self.types)
                 return isinstance(kind, Label) and kind.site(site.name) is None
         return False
+
+
+def _implied(t: Call, *ends: tuple[str, str | None]) -> Iterator[Equation]:
+    """What an equality ``t`` of columns of one type, generator and column each, says of both of them."""
+    for (var, column), (other, known) in (ends, ends[::-1]):
+        if column is not None and known is not None and var != other:
+            yield Equation(var, column, frozenset((other,)), True, t, (other, known), implied=True)
 
 
 def of_nothing(t: Elem, var: str, rel: Total) -> Elem:

@@ -91,3 +91,16 @@ def test_a_place_that_is_known_is_asked_for() -> None:
     join = Join(Comprehension(rows, (PLACE, call("gt", of("sum"), V)), Lit(True, BOOL)), {})
     (_, total, _) = join.reads()
     assert total.var == "s" and total.place == InL("α", (("u.id", Proj(Var("u"), "id")),))
+
+
+def test_what_says_which_place_it_is_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that may be NULL are told apart by no answer: nobody asks in which order each of them would be read."""
+    site = Site("α", (("u.v", MAYBE),))
+    row = Record((("label", Label((site,))), ("row", ROW)))
+    totals = [(f"s{i}", Total(f"α{i}", row, nothing=TOTAL.nothing)) for i in range(5)]
+    rows = (("v", Rel("V", NUMBERS, At.DELTA)), ("u", Rel("U", NUMBERS)), *totals)
+    asked = [call("same", OutL(Proj(Var(var), "label"), site, "u.v"), W) for var, _ in totals]
+    product, orders = Comprehension(rows, (SAME_ROW, *asked), Proj(Var("u"), "id")), []
+    reads = Join.reads
+    monkeypatch.setattr(Join, "reads", lambda *args: orders.append(args) or reads(*args))
+    assert [j.product for j in joins(product)] == [product] and not orders
