@@ -24,7 +24,7 @@ from ripplenest.delta.groups.ranking import Ranking, as_top, has_extremes, is_ex
 from ripplenest.nrc import interpret
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.functions import folds
-from ripplenest.nrc.paths import as_written
+from ripplenest.nrc.paths import as_written, path_name
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, show_type
 from ripplenest.nrc.rewriting.integers import as_integers
@@ -324,7 +324,7 @@ class Cutter:
             label, definition = close(kept, rows, b.around.pi, b.around.lets)
             names = Names(frozenset(p for p, _ in label.args))
             edge = b.edge(names.fresh("edge"))
-            more = [((names.fresh("of"), elem_type(t, b.around.pi)), t) for t in b.told_by]
+            more = [((names.fresh(path_name(t)), elem_type(t, b.around.pi)), t) for t in b.told_by]
             places = Site(name, (*definition.site.params, (edge.param, b.type), *(own for own, _ in more)))
             found = Ranking(name, kept, definition, places, row, order, b.rows.limit, total, site, edge)
             return InL(name, (*label.args, (edge.param, b.value), *((p, t) for (p, _), t in more))), found

@@ -12,16 +12,25 @@ of them, and as it moves only those become others that lie between its old value
 with ``all`` of the opposite, and with ``count()`` that is asked whether it is 0. That b is another row than a,
 ``b.id != a.id``, is said by v > c if both are the same value of rows of one relation.
 
+    any(c ≤ v < d)  ⟶  max(v) of those where v < d, which is asked whether it is ≥ c
+
+``any(a.at - 60 <= b.at < a.at for b in E if b.user == a.user)``, whether another one came shortly before: the rows
+between both would be read and counted for each row around them. The furthest of those before it is the next one, which
+is kept as what is behind an edge (``delta/groups/nearest.py``).
+
 Law: ⟦beyond e⟧ = ⟦e⟧.
 """
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from functools import reduce
+from itertools import product
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.paths import root
-from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.paths import column_of, columns_read, root
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared
+from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total, where
 from ripplenest.nrc.rewriting.presence import is_absence, is_presence
@@ -42,7 +51,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, Base, may_be_null
+from ripplenest.nrc.types import BOOL, Base, may_be_null, nullable
 from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_elem, replace_elem
 
 
@@ -68,7 +77,7 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
     match e:
         case For(s, Group() as g, body) if _asks_for_some(g) and (found := _furthest(g, around)) is not None:
             fold, n = g.folds[0], names.fresh(s)
-            told = _Told(Proj(Var(s), fold.name), fold.fn, found.compared(Proj(Var(n), fold.name)), found.other, around)
+            told = _Told(Proj(Var(s), fold.name), fold.fn, Proj(Var(n), fold.name), found, around)
             below = told.expr(body)
             if s not in free_vars(below):
                 return _inside(For(n, found.group(g), below), around, names)
@@ -80,22 +89,21 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
 
 @frozen
 class _Furthest:
-    """That ``value``, of ``type``, of a row is beyond ``other``, of the rows around it, as ``fn`` compares them; and
-    the rows ``of`` which it is asked, as values."""
+    """What is ``said`` of a value of ``type``, and the rows ``of`` which it is asked, as values."""
 
-    fn: str
-    value: Elem
-    other: Elem
+    said: "_Said"
     type: Base
     of: Expr
 
     def compared(self, furthest: Elem) -> tuple[Call, Call]:
         """That the value which is ``furthest`` is beyond, and that it is not."""
-        return Call(self.fn, (furthest, self.other)), Call(OPPOSITE[self.fn], (furthest, self.other))
+        beyond = put(self.said.call, self.said.value, furthest)
+        assert isinstance(beyond, Call)
+        return beyond, Call(OPPOSITE[beyond.fn], beyond.args)
 
     def group(self, g: Group) -> Group:
         """The furthest one, in place of ``g``."""
-        fold = Fold(g.folds[0].name, "max" if self.fn in ("gt", "ge") else "min", (Var(g.var),), self.type)
+        fold = Fold(g.folds[0].name, "max" if self.said.greatest else "min", (Var(g.var),), self.type)
         return evolve(g, of=self.of, folds=(fold,))
 
 
@@ -108,17 +116,19 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
         return None
     across = [c for c in (*conditions, *wanted) if free_vars(c) & own and free_vars(c) - own]
     compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
-    if len(compares) != 1 or (said := _sides(compares[0], own)) is None:
+    said = _of_one(compares, own) or _of_two(compares, own, inner)
+    if said is None or not is_total(said.call, inner.types):
         return None
-    fn, value, other = said
-    dropped = [compares[0], *(c for c in across if _is_another(c, fn, value, other, inner))]
-    equal = [equated(c, own) for c in across if c not in dropped]
-    if not _is_shared(equal, other, around) or not all(is_total(t, inner.types) for t in (value, other)):
+    if said.behind is not None and not all(is_total(c, inner.types) for c in conditions):
+        return None  # of what can fail there are no rows behind an edge, and all would be kept for each value
+    dropped = [said.asked, *(c for c in across if _is_another(c, said.strict, inner))]
+    equal = [equated(c, own) for c in across if c not in (*dropped, said.behind)]
+    if not all(_is_shared(equal, other, around) for other in (*said.others, *said.edges)):
         return None
     kept = [c for c in wanted if c not in dropped]
-    t = elem_type(value, inner.types)
+    t = elem_type(said.value, inner.types)
     assert isinstance(t, Base)
-    return _Furthest(fn, value, other, Base(t.kind, True, t.precision, t.scale), _without(g.of, dropped, kept, value))
+    return _Furthest(said, Base(t.kind, True, t.precision, t.scale), _without(g.of, dropped, kept, said.value))
 
 
 def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
@@ -138,6 +148,51 @@ def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
     return None
 
 
+@frozen
+class _Said:
+    """The comparison that is ``asked`` of rows, as a ``call`` that compares their ``value`` with ``others`` of the rows
+    around them. If it is true of some, it is of the ``greatest``, or of the least: of all that are ``behind`` an edge,
+    which is made of ``edges``, or of all. ``strict``: how it is compared with what, if that says it is another row."""
+
+    greatest: bool
+    value: Elem
+    asked: Call
+    call: Call
+    others: tuple[Elem, ...]
+    strict: tuple[str, Elem, Elem] | None
+    behind: Call | None = None
+    edges: tuple[Elem, ...] = ()
+
+
+def _of_one(compares: Sequence[Call], own: AbstractSet[str]) -> _Said | None:
+    """Rows that are compared once."""
+    if len(compares) != 1 or (sides := _sides(compares[0], own)) is None:
+        return None
+    fn, value, other = sides
+    call = Call(fn, (value, other))
+    return _Said(fn in ("gt", "ge"), value, compares[0], call, (other,), sides)
+
+
+def _of_two(compares: Sequence[Call], own: AbstractSet[str], inner: Around) -> _Said | None:
+    """Those between two values: one of both is the edge, a column of the rows around them rather than another value,
+    and one that rows do not lie on."""
+    found = list[tuple[tuple[bool, bool], _Said]]()
+    for call, behind in (compares, compares[::-1]) if len(compares) == 2 else ():
+        for (value, *_), greatest in product(compared([call]), (True, False)):
+            at, is_open = edge(behind, value, greatest, inner.types) if free_vars(value) <= own else (None, False)
+            if at is not None and _alike(at, value, inner) and reaches(call, value, greatest, own):
+                others, edges = (columns_read(t, free_vars(t) - own, inner.types) for t in (call, behind))
+                said = _Said(greatest, value, call, call, others, _sides(behind, own), behind, edges)
+                found.append(((column_of(at) is None, not is_open), said))
+    return min(found, key=lambda of: of[0])[1] if found else None
+
+
+def _alike(at: Elem, value: Elem, inner: Around) -> bool:
+    """Whether an edge is one of the type of values, and always there."""
+    one, other = (nullable(elem_type(t, inner.types)) for t in (at, value))
+    return one == other and is_total(at, inner.types)
+
+
 def _sides(c: Call, own: AbstractSet[str]) -> tuple[str, Elem, Elem] | None:
     """``c`` as a comparison of a value of ``own`` rows with one of the rows around them."""
     a, b = c.args
@@ -154,9 +209,12 @@ def _is_shared(equal: Sequence[Elem | None], other: Elem, around: Around) -> boo
     return is_still and other not in equal and not are_one(equal, free, around)
 
 
-def _is_another(c: Elem, fn: str, value: Elem, other: Elem, around: Around) -> bool:
+def _is_another(c: Elem, strict: tuple[str, Elem, Elem] | None, around: Around) -> bool:
     """Whether ``c`` says that two rows of a relation are not the same one, as they are not if one is beyond the other.
     """
+    if strict is None:
+        return False
+    fn, value, other = strict
     match c:
         case Call("ne", (Proj(Var(b), key), Proj(Var(a), also))) if fn in ("gt", "lt") and key == also:
             if root(value) == a:
@@ -184,13 +242,17 @@ def _without(e: Expr, dropped: Sequence[Elem], more: Sequence[Elem], value: Elem
 
 @frozen
 class _Told:
-    """The ``answer`` of a fold ``fn``, as what the furthest row has: ``beyond`` ``other``, or not."""
+    """The ``answer`` of a fold ``fn``, as what the ``value`` of the ``furthest`` row is said to be, or not."""
 
     answer: Elem
     fn: str
-    said: tuple[Call, Call]
-    other: Elem
+    value: Elem
+    furthest: _Furthest
     around: Around
+
+    @property
+    def said(self) -> tuple[Call, Call]:
+        return self.furthest.compared(self.value)
 
     def expr(self, e: Expr) -> Expr:
         """``e``, whose conditions and values ask for the answer."""
@@ -214,12 +276,13 @@ class _Told:
 
     def _none(self) -> Expr:
         """The greatest is not beyond, or there is none, or nothing is beyond NULL."""
-        beyond, not_beyond = self.said
-        is_null = Call("is_null", (beyond.args[0],))
-        found: Expr = Plus(Pred(is_null), Pred(not_beyond))
-        if not may_be_null(elem_type(self.other, self.around.types)):
+        is_null = Call("is_null", (self.value,))
+        found: Expr = Plus(Pred(is_null), Pred(self.said[1]))
+        others = [t for t in self.furthest.said.others if may_be_null(elem_type(t, self.around.types))]
+        if not others:
             return found
-        return Plus(found, Pred(conjunction((Call("is_null", (self.other,)), Call("not", (is_null,))))))
+        unknown: Elem = reduce(lambda a, b: Call("or", (a, b)), (Call("is_null", (t,)) for t in others))
+        return Plus(found, Pred(conjunction((unknown, Call("not", (is_null,))))))
 
     def _value(self, t: Elem) -> Elem:
         some = Call("coalesce", (self.said[0], Lit(False, BOOL)))

@@ -215,6 +215,7 @@ def moments(E: Bag[Event]) -> list[Any]:
             "shortly": max((b.at for b in E if b.user == a.user and a.at - 2 <= b.at < a.at), default=None),
             "soon": min((b.at for b in E if b.user == a.user and a.at < b.at < a.at + 3), default=None),
             "all": [b.id for b in E if b.user == a.user and 0 <= a.at - b.at < 3],
+            "again": any(b.user == a.user and a.at - 3 <= b.at < a.at for b in E),
         }
         for a in E
     ]
@@ -357,6 +358,33 @@ def test_what_a_batch_reads_does_not_grow(tmp_path: Path, view: rn.View) -> None
                 b.upsert("E", [{**events[many_rows // 2], "at": many_rows // 2 + 2}])
             read.append(b.report.rows_read)
     assert stored[1] < 2.5 * stored[0] and read[1] < 1.5 * read[0] < 600, (stored, read)
+
+
+@rn.view
+def again(E: Bag[Event]) -> list[Any]:
+    """Which events have another one of the user shortly before them, and which have none behind them for long."""
+    return [
+        {"id": a.id, "last": not any(a.at < b.at <= a.at + 500 for b in E if b.user == a.user)}
+        for a in E
+        if len([b for b in E if b.user == a.user and b.at < a.at and a.at - b.at <= 500]) > 0
+    ]
+
+
+def test_whether_another_one_lies_between_is_asked_of_the_next(tmp_path: Path) -> None:
+    """However many there are."""
+    read = []
+    for apart in (1, 100):
+        with rn.open(tmp_path / str(apart), engine="local") as db:
+            db.relation("E", Event, key="id")
+            events = [{"id": i, "user": "ab"[i % 2], "at": i * apart, "cost": 1, **BLANK} for i in range(400)]
+            db.load("E", events)
+            db.create(again)
+            with db.batch() as b:
+                b.upsert("E", [{**events[200], "at": 201 * apart}])
+            read.append(b.report.rows_read)
+            events[200]["at"] = 201 * apart
+            assert db.view("again").rows() == again(events) and db.verify()
+    assert read[0] == read[1] < 60, read
 
 
 def test_what_answers_find_is_not_said_to_be_dropped(tmp_path: Path) -> None:

@@ -10,15 +10,17 @@ from support.small_rows import SmallRows
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
-from ripplenest.nrc.syntax import Expr, Group
+from ripplenest.nrc.syntax import Call, Expr, Group, Term
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import LONG, Bag, Base, Record
-from ripplenest.nrc.walk import canonical, nodes, unique_binders
+from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
 
 MAYBE, REAL = Base("long", True), Base("double")
 INNER = Record((("v", LONG), ("w", MAYBE)))
@@ -44,6 +46,13 @@ def compared(c: Choices, b: str) -> str:
     return c.pick((f"{one} {op} {another}", f"{another} {op} {one}"))
 
 
+def between(c: Choices, b: str) -> str:
+    """A value of a row of a fold between two of one around it."""
+    own, low, high = c.pick(("v", "w")), c.pick(("a.v", "a.w", "a.v - 2")), c.pick(("a.v", "a.w", "a.v + 2", "a.w + 1"))
+    ends = [f"{low} {c.pick(('<', '<='))} {b}.{own}", f"{b}.{own} {c.pick(('<', '<='))} {high}"]
+    return " and ".join(ends[:: c.pick((1, -1))])
+
+
 def some(c: Choices, n: int) -> str:
     """A fold that says whether some row is beyond, or whether all are."""
     table = c.pick("AB")
@@ -52,7 +61,7 @@ def some(c: Choices, n: int) -> str:
     if table == "A" and c.one_in(2):
         more = c.pick(ANOTHER)
     inner = "" if not c.one_in(4) else "for i in b.es union "
-    said = compared(c, "i" if inner else "b")
+    said = (between if c.one_in(3) else compared)(c, "i" if inner else "b")
     conditions = [t for t in (equal, more) if t]
     within, head, fold = c.pick(
         (
@@ -97,9 +106,16 @@ def some_of(e: Expr) -> Counter[str]:
     return Counter(n.folds[0].fn for n in nodes(e) if isinstance(n, Group))
 
 
+def is_behind(e: Term) -> bool:
+    """Whether it is the furthest one of those behind a value of a row around them."""
+    if not (isinstance(e, Group) and e.folds[0].fn in ("max", "min")):
+        return False
+    return any(isinstance(t, Call) and t.fn in SWAPPED and len(free_vars(t)) > 1 for t in nodes(e.of))
+
+
 @law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 20_000))
 def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
-    e = unique_binders(parse_expr(case[0], NAMES))
+    e = exact(unique_binders(parse_expr(case[0], NAMES)))
     found, meant = beyond(e, KEYS), evaluate(e, case[1])
     assert check(found) == check(e)
     assert evaluate(found, case[1]) == meant
@@ -111,6 +127,7 @@ def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
     for fn in ("max", "min"):
         COUNTS[fn] += after[fn] > 0 and bool(meant)
     COUNTS["another"] += found is not e and any(said in case[0] for said in ANOTHER)
+    COUNTS["between"] += found is not e and any(map(is_behind, nodes(found))) and bool(meant)
     COUNTS["in cases"] += cases is not found and found is not e and bool(meant)
     COUNTS["left"] += found is e
 
@@ -160,3 +177,28 @@ def test_which(given: tuple[str, str, str, str, str], wanted: str | None) -> Non
     e, right = (unique_binders(parse_expr(t, NAMES)) for t in (text, made))
     found = beyond(e, KEYS)
     assert canonical(found) == canonical(right) and (found is e) == (wanted is None)
+
+
+BETWEEN = {
+    "before it": ("b.v < a.v and a.w <= b.v", "b.v < a.v", "max", "p(a.w <= s.f)"),
+    "behind it": ("a.w >= b.v and b.v > a.v", "b.v > a.v", "min", "p(a.w >= s.f)"),
+    "by how much": ("b.v <= a.v and a.v - 2 <= b.v", "b.v <= a.v", "max", "p(a.v - 2 <= s.f)"),
+    "another one": ("b.v < a.v and b.id != a.id and a.w <= b.v", "b.v < a.v", "max", "p(a.w <= s.f)"),
+    "two values": ("b.v < a.v and a.w <= b.w", None, "max", ""),
+    "three": ("b.v < a.v and a.w <= b.v and a.id < b.v", None, "max", ""),
+    "on one side": ("b.v < a.v and b.v < a.w", None, "max", ""),
+    "of a clock": ("b.v < a.v and k.at <= b.v", None, "max", ""),
+    "before a clock": ("b.v < k.at and a.w <= b.v", None, "max", ""),
+    "what may fail beside it": ("b.v < a.v and a.w <= b.v and b.v + 1 = 2", None, "max", ""),
+}
+
+
+@pytest.mark.parametrize(("given", "behind", "fold", "said"), BETWEEN.values(), ids=BETWEEN)
+def test_which_lie_between(given: str, behind: str | None, fold: str, said: str) -> None:
+    rows = "for s in fold[s](x in (for b in A where b.g = a.g where {} union sng(b.v)) of f: {}) union "
+    rows += "for _ in {} union "
+    both = (given, "any()", "p(s.f)"), (behind or given, f"{fold}(x)", said or "p(s.f > 1)")
+    terms = (parse_expr(f"{OF}{rows.format(*by)}sng(⟨v: a.v⟩)", NAMES) for by in both)
+    e, right = (exact(unique_binders(t)) for t in terms)
+    found = beyond(e, KEYS)
+    assert found is e if behind is None else canonical(found) == canonical(right)
