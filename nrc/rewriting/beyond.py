@@ -117,14 +117,16 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     across = [c for c in (*conditions, *wanted) if free_vars(c) & own and free_vars(c) - own]
     compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
     said = _of_one(compares, own) or _of_two(compares, own, inner)
-    if said is None or not is_total(said.call, inner.types):
+    if said is None:
         return None
-    if said.behind is not None and not all(is_total(c, inner.types) for c in conditions):
-        return None  # of what can fail there are no rows behind an edge, and all would be kept for each value
     dropped = [said.asked, *(c for c in across if _is_another(c, said.strict, inner))]
     equal = [equated(c, own) for c in across if c not in (*dropped, said.behind)]
-    if not all(_is_shared(equal, other, around) for other in (*said.others, *said.edges)):
+    shared = all(_is_shared(equal, other, around) for other in (*said.others, *said.edges))
+    if not shared or not is_total(said.call, inner.types):
         return None
+    sure = (free_vars(c) <= inner.types.keys() and is_total(c, inner.types) for c in conditions)
+    if said.behind is not None and not all(sure):
+        return None  # of what can fail there are no rows behind an edge, and all would be kept for each value
     kept = [c for c in wanted if c not in dropped]
     t = elem_type(said.value, inner.types)
     assert isinstance(t, Base)
@@ -177,7 +179,8 @@ def _of_two(compares: Sequence[Call], own: AbstractSet[str], inner: Around) -> _
     """Those between two values: one of both is the edge, a column of the rows around them rather than another value,
     and one that rows do not lie on."""
     found = list[tuple[tuple[bool, bool], _Said]]()
-    for call, behind in (compares, compares[::-1]) if len(compares) == 2 else ():
+    known = len(compares) == 2 and all(free_vars(c) <= inner.types.keys() for c in compares)
+    for call, behind in (compares, compares[::-1]) if known else ():
         for (value, *_), greatest in product(compared([call]), (True, False)):
             at, is_open = edge(behind, value, greatest, inner.types) if free_vars(value) <= own else (None, False)
             if at is not None and _alike(at, value, inner) and reaches(call, value, greatest, own):
