@@ -18,6 +18,7 @@ from functools import reduce
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import SWAPPED, difference
 from ripplenest.nrc.rewriting.disjoint import disjuncts
+from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
@@ -89,13 +90,8 @@ def _choice(c: Elem, around: Around) -> Choice | None:
         is_still = not free_vars(own) & around.moving and answered(own, around) is None  # which is told apart by itself
         if others and others <= around.moving and is_still:
             for q, x, y in _values(own):
-                return q, as_difference(_instead(c, own, x)), as_difference(_instead(c, own, y))
+                return q, as_difference(put(c, own, x)), as_difference(put(c, own, y))
     return None
-
-
-def _instead(t: Elem, own: Elem, value: Elem) -> Elem:
-    """``t`` with a ``value`` for ``own``."""
-    return value if t == own else rebuild_elem(t, lambda part: _instead(part, own, value))
 
 
 def _values(t: Elem) -> Iterator[Choice]:

@@ -23,7 +23,6 @@ Law: ⟦beyond e⟧ = ⟦e⟧.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import reduce
 from itertools import product
 
 from attrs import evolve, frozen
@@ -281,10 +280,12 @@ class _Told:
         """The greatest is not beyond, or there is none, or nothing is beyond NULL."""
         is_null = Call("is_null", (self.value,))
         found: Expr = Plus(Pred(is_null), Pred(self.said[1]))
-        others = [t for t in self.furthest.said.others if may_be_null(elem_type(t, self.around.types))]
+        said = self.furthest.said
+        others = [t for t in said.others if may_be_null(elem_type(t, self.around.types))]
         if not others:
             return found
-        unknown: Elem = reduce(lambda a, b: Call("or", (a, b)), (Call("is_null", (t,)) for t in others))
+        # Of two values the others are columns, and what is made of them need not be NULL where one is.
+        unknown = Call("is_null", (others[0] if said.behind is None else self.said[0],))
         return Plus(found, Pred(conjunction((unknown, Call("not", (is_null,))))))
 
     def _value(self, t: Elem) -> Elem:

@@ -48,7 +48,8 @@ def compared(c: Choices, b: str) -> str:
 
 def between(c: Choices, b: str) -> str:
     """A value of a row of a fold between two of one around it."""
-    own, low, high = c.pick(("v", "w")), c.pick(("a.v", "a.w", "a.v - 2")), c.pick(("a.v", "a.w", "a.v + 2", "a.w + 1"))
+    own, low = c.pick(("v", "w")), c.pick(("a.v", "a.w", "a.v - 2", "coalesce(a.w, 1)"))
+    high = c.pick(("a.v", "a.w", "a.v + 2", "a.w + 1"))
     ends = [f"{low} {c.pick(('<', '<='))} {b}.{own}", f"{b}.{own} {c.pick(('<', '<='))} {high}"]
     return " and ".join(ends[:: c.pick((1, -1))])
 
@@ -202,3 +203,17 @@ def test_which_lie_between(given: str, behind: str | None, fold: str, said: str)
     e, right = (exact(unique_binders(t)) for t in terms)
     found = beyond(e, KEYS)
     assert found is e if behind is None else canonical(found) == canonical(right)
+
+
+NONE = (
+    f"{OF}for s in fold[s](x in (for b in A where b.g = a.g where coalesce(a.w, 1) <= b.v and b.v < a.v union sng(b.v))"
+    " of f: any()) union for _ in p(not s.f) union sng(⟨v: a.v⟩)"
+)
+
+
+@law(SMALL.draw, examples=many(100, 1000))
+def test_what_is_made_of_null_may_be_a_value(db: dict[str, BagValue]) -> None:
+    """A row that nothing lies before is there as often as it is, whatever the end is made of."""
+    e = unique_binders(parse_expr(NONE, NAMES))
+    found = beyond(e, KEYS)
+    assert found is not e and evaluate(found, db) == evaluate(e, db)
