@@ -33,16 +33,21 @@ class LocalJoiner:
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         asked = [(task.product, task.inputs) for task in tasks]
         known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
-        made = {t.name: Contributions(t, sums, self._room.chunk) for t in targets}
+        made = {t.name: Contributions(t, t.fold, sums, self._room.chunk) for t in targets if t.fold is not None}
         for place, table in joined(asked, self._room, known):
             name = tasks[place].target
-            made[name].add(_typed(by_name[name].types, table))
+            rows = _typed(by_name[name].types, table)
+            if name in made:
+                made[name].add(rows)
+            else:
+                sums.add(name, rows)
         for own in made.values():
             own.end()
         folded_already = frozenset(name for name, own in made.items() if own.is_folded)
         once = apart - folded_already  # two pieces may come to the same
         found = {name: rows.as_sum() if name in once else rows for name, rows in sums.rows().items()}
-        return Joined({t.name: Rows.empty(t.types) for t in targets} | found, in_pieces=folded_already)
+        nothing = {t.name: Rows.empty(t.types) for t in targets if t.name not in found}
+        return Joined(nothing | found, in_pieces=folded_already)
 
 
 def _apart(tasks: Sequence[Task]) -> set[str]:

@@ -24,10 +24,11 @@ WORTH = 4  # contributions to a key, on average, for which folding twice costs l
 
 @define(eq=False)
 class Contributions:
-    """Rows of one target on their way into ``sums``: as they are, or folded, once the first of very many, or ``most``
-    bytes of them, have shown that this makes them few."""
+    """Rows of one target that knows how they ``fold`` on their way into ``sums``: as they are, or folded, once the
+    first of very many, or ``most`` bytes of them, have shown that this makes them few."""
 
     target: Target
+    fold: Folding
     sums: Sums
     most: int
     _waiting: list[Rows] = field(factory=list, init=False)
@@ -37,26 +38,27 @@ class Contributions:
 
     def add(self, rows: Rows) -> None:
         """More rows. Raises EvaluationError for one that comes too often."""
-        if self.target.fold is None or self.is_folded is False:
+        if self.is_folded is False:
             self.sums.add(self.target.name, rows)
             return
         self._waiting.append(rows)
         self._rows += len(rows)
         self._held += held(rows.arrow())
         if self._rows >= PIECE or self._held > self.most:
-            self._fold(self.target.fold)
+            self._fold()
 
     def end(self) -> None:
         """There are no more."""
-        if self.target.fold is not None and self.is_folded:
-            self._fold(self.target.fold)
+        if self.is_folded:
+            self._fold()
         for rows in self._waiting:
             self.sums.add(self.target.name, rows)
 
-    def _fold(self, f: Folding) -> None:
+    def _fold(self) -> None:
         waiting, self._waiting, self._rows, self._held = self._waiting, [], 0, 0
         if not waiting:
             return
+        f = self.fold
         together = Rows(f.made, table=pa.concat_tables([rows.arrow() for rows in waiting]))
         check_most(self.target.map, [together.heaviest()])
         own = piece(f, together)

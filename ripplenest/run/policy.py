@@ -163,7 +163,7 @@ class Work:
         changes: dict[str, float] = dict(self.changes)
         total = 0.0
         for m in self.plan.maps:
-            total += self.of((m,), changes)
+            total += self._of(m, changes, self.rows)
             if m.kind.passes_on:
                 changes[m.name] = self._passed_on(m, changes)
         return total
@@ -178,11 +178,13 @@ class Work:
         """For the statements of ``maps``: the change is read, its keys are looked up in other tables, and what is found
         makes rows. Changes that are ``known`` are looked at, which those of maps are when it is their turn."""
         rows_of = self.rows if known is None else known
+        return sum([self._of(m, changes, rows_of) for m in maps], 0.0)
+
+    def _of(self, m: PlannedMap, changes: Mapping[str, float], known: Mapping[str, Rows]) -> float:
         total = 0.0
-        for m in maps:
-            for part, products in m.triggers:
-                if rows := changes.get(part):
-                    total += sum([self._product(m, p, part, rows, rows_of.get(part)) for p in products])
+        for part, products in m.triggers:
+            if rows := changes.get(part):
+                total += sum([self._product(m, p, part, rows, known.get(part)) for p in products])
         return total
 
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float, known: Rows | None) -> float:

@@ -35,19 +35,20 @@ class _Ready:
     def of(cls, statement: Statement, dialect: Dialect) -> "_Ready":
         compiled = statement.compile(dialect=dialect)
         bound = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}
+        values = {name: value for name, value in compiled.params.items() if value is not None}  # an insert has none
         stored = {name: convert for name, t in bound.items() if (convert := t.bind_processor(dialect))}
         columns = list(statement.selected_columns) if isinstance(statement, sa.SelectBase) else []
         read = tuple(c.type.dialect_impl(dialect).result_processor(dialect, None) for c in columns)
         order = None if compiled.positiontup is None else tuple(compiled.positiontup)
         row: Any = namedtuple("Row", [c.name for c in columns])  # type: ignore[misc]
-        return cls(str(compiled), compiled.params, order, stored, read, row._make)
+        return cls(str(compiled), values, order, stored, read, row._make)
 
     def given(self, values: Mapping[str, Any]) -> Any:
         """``values`` as the driver takes them."""
-        every = {**self.values, **values}
+        every: dict[str, Any] = {**self.values, **values}
         for name, convert in self.stored.items():
             every[name] = convert(every[name])
-        return every if self.order is None else tuple(every[name] for name in self.order)
+        return every if self.order is None else tuple([every[name] for name in self.order])
 
 
 class _Prepared(Generic[S]):
