@@ -24,7 +24,7 @@ from attrs import evolve, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.paths import columns_read
+from ripplenest.nrc.paths import columns_read, map_columns
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
@@ -32,7 +32,7 @@ from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
-from ripplenest.nrc.walk import free_lets, free_vars, rebuild_elem, replace_let
+from ripplenest.nrc.walk import free_lets, free_vars, replace_let
 
 ANY: Mapping[Kind, object] = {
     "bool": False,
@@ -78,17 +78,16 @@ class Behind:
     def edge(self, param: str) -> Edge:
         """That of the parameter that has the value."""
         numbers = {t: Var(str(i)) for i, t in enumerate(self.told_by)}
-        return Edge(param, self.open, _of(self.value, numbers) if numbers else None)
+        if not numbers:
+            return Edge(param, self.open)
+        of = map_columns(self.value, free_vars(self.value), self.around.pi, lambda column: numbers[column])
+        return Edge(param, self.open, of)
 
     def beside(self, e: Expr) -> Expr:
         """``e``, which reads the groups."""
         for var, group in reversed(self.groups):
             e = For(var, group, e)
         return e
-
-
-def _of(t: Elem, numbers: Mapping[Elem, Elem]) -> Elem:
-    return numbers[t] if t in numbers else rebuild_elem(t, lambda part: _of(part, numbers))
 
 
 def behind(t: Top, around: Around) -> Behind | None:

@@ -31,6 +31,7 @@ from ripplenest.plan.product import Product
 from ripplenest.plan.ranges import ranged, told_by
 from ripplenest.run import changed
 from ripplenest.run.counted import Many, looked_up
+from ripplenest.run.engines import MOST
 from ripplenest.store.files import Filed
 
 Policy = Literal["auto", "incremental", "strict", "full"]
@@ -67,8 +68,10 @@ def decide(policy: Policy, work: "Work") -> Decision:
         case "full":
             return _again(work, "policy full")
         case "incremental":
-            most = work.incremental()
-            return Decision("incremental", "policy incremental", _least(work, most), most)
+            rough = work.roughly()
+            known = rough if rough.incremental() <= MOST else work
+            most = known.incremental()
+            return Decision("incremental", "policy incremental", _least(known, most), most)
         case "strict":
             return _not_full(_cheaper(work))
         case "auto":
@@ -76,6 +79,12 @@ def decide(policy: Policy, work: "Work") -> Decision:
 
 
 def _cheaper(work: "Work") -> Decision:
+    """To count takes time, and says less of the triggers than sizes do, never more."""
+    rough = _as_estimated(work.roughly())
+    return rough if rough.how == "incremental" and rough.most == inf and rough.bound <= MOST else _as_estimated(work)
+
+
+def _as_estimated(work: "Work") -> Decision:
     triggers = work.incremental()
     if triggers <= SMALL:
         why = f"about {triggers:,.0f} rows of work, and triggers do what is below {SMALL:,}"
@@ -157,6 +166,10 @@ class Work:
         if table not in self._known:
             self._known[table] = self._sizes(table)
         return self._known[table]
+
+    def roughly(self) -> "Work":
+        """The same by sizes alone. Law: what triggers cost is no less."""
+        return evolve(self, sizes=self.sizes, many=None)
 
     def incremental(self) -> float:
         """For the statements of the changed parts, at most, as far as it depends on what is passed on."""

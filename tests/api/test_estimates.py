@@ -99,6 +99,7 @@ def estimated(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     def listening(how: policy.Policy, work: policy.Work) -> policy.Decision:
         found.append(work.incremental())
+        assert found[-1] <= work.roughly().incremental()
         return decide(how, work)
 
     monkeypatch.setattr("ripplenest.state.fresh.decide", listening)
@@ -142,6 +143,29 @@ def test_many_rows_for_one_key_are_recomputed(tmp_path: Path, monkeypatch: pytes
             b.insert("W", [{"id": 10 + i, "user": -1} for i in range(20)])
         assert triggers[0] > 20 * ROWS and b.report.verdict == "full" and db.verify().ok
         assert len(db.view("watched").rows()) == 20 * ROWS
+
+
+@pytest.mark.parametrize("how", ["auto", "incremental", "strict"])
+def test_nothing_is_counted_where_sizes_say_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: policy.Policy
+) -> None:
+    """To count what rows look up takes as long as to look it up."""
+    asked: list[str] = []
+    many = Freshening._many
+
+    def listening(self: Freshening, table: str, columns: Any, keys: Rows) -> Any:
+        asked.append(table)
+        return many(self, table, columns, keys)
+
+    monkeypatch.setattr(Freshening, "_many", listening)
+    with opened(tmp_path / "s", watched) as db:
+        with db.batch(policy=how) as b:
+            b.insert("E", [{"id": ROWS + i, "user": i, "kind": "a"} for i in range(12_000)])
+        assert (b.report.verdict, asked) == ("incremental", [])
+        with db.batch(policy=how) as b:
+            b.insert("W", WATCHES)
+        assert (b.report.verdict, asked) == ("incremental", [] if how == "incremental" else ["E"] * len(asked))
+        assert (how == "incremental") == (not asked)
 
 
 def test_what_is_looked_up_apart_is_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from ripplenest.nrc.types import LONG, Bag, Base, Record
 from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
 
 MAYBE, REAL = Base("long", True), Base("double")
+PRICE, FINER = Base("decimal", False, 5, 1), Base("decimal", False, 7, 2)
 INNER = Record((("v", LONG), ("w", MAYBE)))
 ROWS = {
     "K": Record((("id", LONG), ("at", LONG))),
@@ -203,6 +204,18 @@ def test_which_lie_between(given: str, behind: str | None, fold: str, said: str)
     e, right = (exact(unique_binders(t)) for t in terms)
     found = beyond(e, KEYS)
     assert found is e if behind is None else canonical(found) == canonical(right)
+
+
+PRICED = Environment({"A": Record((("g", LONG), ("p", PRICE), ("same", PRICE), ("other", FINER), ("more", FINER)))})
+
+
+@pytest.mark.parametrize(("other", "wanted"), [("same", True), ("other", False)])
+def test_an_edge_is_one_of_the_values_that_are_in_order(other: str, wanted: bool) -> None:
+    """Decimals of other digits are compared with them, and none of theirs stands in their order."""
+    rows = f"for b in A where b.g = a.g and b.p < a.{other} and a.more <= b.p union sng(b.p)"
+    text = f"for a in A union for s in fold[s](x in ({rows}) of f: any()) union for _ in p(s.f) union sng(⟨v: a.g⟩)"
+    e = exact(unique_binders(parse_expr(text, PRICED)))
+    assert any(map(is_behind, nodes(beyond(e, {})))) is wanted
 
 
 NONE = (
