@@ -4,6 +4,7 @@ Every combination of verbs, keys present or not, NULL and NaN, rows that come an
 batches have left.
 """
 
+import re
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +63,14 @@ def test_flat_rows_by_columns_as_by_rows(key: str | None, batches: Life) -> None
 @law(random_batches(nested_batch), examples=many(12, 60))
 def test_documents_by_columns_as_by_rows(name: str, batches: Life) -> None:
     opened, keys = documents(name)
-    assert life(opened, keys, batches, 0, False) == life(opened, keys, batches, NEVER, False)
+    said = str if "orders" in keys else without_what_there_is
+    assert life(opened, keys, batches, 0, False, said=said) == life(opened, keys, batches, NEVER, False, said=said)
+
+
+def without_what_there_is(error: RipplenestError) -> str:
+    """Of several bags that refuse a row the first one says what it has instead: of orders without a key that with the
+    least number, and these are in another order by columns than by rows."""
+    return re.sub(r"\n  got  .*", "", str(error))
 
 
 def test_enough_was_met() -> None:
