@@ -1,5 +1,6 @@
 """The rows of views and relations, and what changed in them: ``show`` and ``changes``."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -45,7 +46,7 @@ def show(
     """Print the rows of a view or relation, nested, one JSON object per line.
 
     Sorted where a view says how; else few rows come in the order of their values, and many as they are stored, as soon
-    as they are read.
+    as they are read. Where there are none, stderr says so.
     """
     if key and (where or limit is not None):
         raise typer.BadParameter("one row, or some", param_hint=f"{'--where' if where else '--limit'}, --key")
@@ -56,8 +57,12 @@ def show(
         if as_json:
             print_json({what: name, "version": version, "rows": list(rows)})
             return
-        for row in rows:
+        number = 0
+        for number, row in enumerate(rows, 1):
             print(json_text(row))
+    if not number and limit != 0:
+        asked = " with these values" if key or where else ""
+        print(printable(f"no rows of {what} {name}{asked} at version {version}"), file=sys.stderr)
 
 
 def _asked(found: "RelationHandle | ViewHandle", limit: int | None, key: list[str], where: list[str]) -> Iterator[Any]:

@@ -63,7 +63,11 @@ def test_some_rows_and_one(state, run):
     assert rows(run("show", state, "big", "--limit", 2, "--as-of", 8)) == some and len(some) == 2
     assert rows(run("show", state, "Orders", "--key", "id=2")) == [one]
     assert rows(run("show", state, "Orders", "--key", "id=2", "--key", "customer=c2")) == [one]
-    assert rows(run("show", state, "Orders", "--key", "id=2", "--key", "customer=c3")) == []
+    for args, asked in ((("--key", "id=2", "--key", "customer=c3"), " with these values"), (("--as-of", 1), "")):
+        none = run("show", state, "Orders", *args)
+        said = f"no rows of relation Orders{asked} at version {1 if not asked else 9}\n"
+        assert (none.exit_code, none.stdout, none.stderr) == (0, "", said)
+    assert run("show", state, "Orders", "--limit", 0).stderr == ""
     assert json.loads(run("show", state, "Orders", "--key", "id=2", "--json").stdout)["rows"] == [one]
     for args, said in (
         (("--key", "id=x"), "id=VALUE with a long"),
