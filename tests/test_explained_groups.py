@@ -59,6 +59,39 @@ def test_who_compares_with_one_value_for_all_rows_is_told() -> None:
     assert note in " ".join(rn.explain(valued).text.split())
 
 
+@rn.record
+class Event:
+    id: int
+    user: int
+    at: int
+    v: int
+
+
+def test_orders_say_where_they_keep_a_row_several_times() -> None:
+    """Once for each place whose rows are compared with it by something else than an equality, or an edge."""
+
+    @rn.view
+    def largest(E: rn.Bag[Event]):  # type: ignore[no-untyped-def]
+        return [
+            {"id": a.id, "v": max(b.v for b in E if b.user == a.user and b.v != a.v and b.at <= a.at + 5)} for a in E
+        ]
+
+    @rn.view
+    def before(E: rn.Bag[Event]):  # type: ignore[no-untyped-def]
+        return [{"id": a.id, "at": max(b.at for b in E if b.user == a.user and b.at < a.at)} for a in E]
+
+    @rn.view
+    def each(E: rn.Bag[Event]):  # type: ignore[no-untyped-def]
+        return [{"user": user, "v": max(e.v for e in es)} for user, es in rn.group_by(E, lambda e: e.user)]
+
+    found = [[r["fits"] for r in rn.explain(view).json()["rankings"]] for view in (largest, before, each)]
+    assert found == [[["b.v ≠ a.v", "b.at ≤ a.at + 5"]], [[]], [[]]]
+    said = "a row is kept once for each place that it fits by {}: up to the square of a group"
+    text = " ".join(rn.explain(largest).text.split())
+    assert said.format("`b.v ≠ a.v` and `b.at ≤ a.at + 5`") in text
+    assert not any("square" in rn.explain(view).text for view in (before, each))
+
+
 def test_a_view_without_groups_has_no_such_section() -> None:
     @rn.view
     def names(C: rn.Bag[str]):  # type: ignore[no-untyped-def]

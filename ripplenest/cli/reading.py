@@ -57,10 +57,11 @@ def show(
         if as_json:
             print_json({what: name, "version": version, "rows": list(rows)})
             return
-        number = 0
-        for number, row in enumerate(rows, 1):
+        is_some = limit == 0
+        for row in rows:
+            is_some = True
             print(json_text(row))
-    if not number and limit != 0:
+    if not is_some:
         asked = " with these values" if key or where else ""
         print(printable(f"no rows of {what} {name}{asked} at version {version}"), file=sys.stderr)
 

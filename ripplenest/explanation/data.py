@@ -95,6 +95,7 @@ def _ranking(r: RankingFact) -> Json:
         "by": list(r.by),
         "limit": r.limit,
         "nothing": None if r.nothing is None else list(r.nothing),
+        "fits": list(r.fits),
     }
 
 

@@ -10,11 +10,13 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.reads import column_names
+from ripplenest.nrc.paths import path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, path
-from ripplenest.nrc.syntax import Elem, Expr, Lit, Order, Proj, Var
+from ripplenest.nrc.rewriting.integers import as_integers
+from ripplenest.nrc.syntax import Call, Elem, Expr, Lit, Order, Proj, Var
 from ripplenest.nrc.types import Label
-from ripplenest.nrc.walk import rebuild_elem
+from ripplenest.nrc.walk import free_vars, rebuild_elem
 
 STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
 STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
@@ -24,7 +26,8 @@ STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes
 class RankingFact:
     """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
     are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one.
-    ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do."""
+    ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do.
+    ``fits``: the conditions by which one row is in the orders of several places, each of which keeps it."""
 
     name: str
     at: str
@@ -36,6 +39,7 @@ class RankingFact:
     nothing: tuple[str, ...] | None
     edge: str | None
     open: bool
+    fits: tuple[str, ...]
 
 
 def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
@@ -46,10 +50,29 @@ def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
 def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
     nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
-    h = f.stages.program.by_name[r.kept].term
+    kept = f.stages.program.by_name[r.kept]
     edge = None if r.edge is None else lineage[columns_of(Label((r.definition.site,)))]
     is_open = r.edge is not None and r.edge.open
-    return RankingFact(m.name, m.at, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing, edge, is_open)
+    by, fits = tuple(map(_way, r.order)), tuple(dict.fromkeys(_fits(kept, f)))
+    return RankingFact(m.name, m.at, r.kept, kept.term, lineage, by, r.limit, nothing, edge, is_open, fits)
+
+
+def _fits(kept: Map, f: Facts) -> Iterator[str]:
+    """What compares rows with what is around them by no equality."""
+    domains = {m.name for m in f.stages.program.of_kind(MapKind.DOMAIN)}
+    for c in kept.products:
+        places = frozenset(var for var, rel in c.generators if rel.name in domains)
+        for t in c.conditions:
+            is_equality = isinstance(t, Call) and t.fn in ("eq", "same")
+            if not is_equality and free_vars(t) & places and free_vars(t) - places:
+                yield show_elem(as_integers(_around(t, places)))
+
+
+def _around(t: Elem, places: frozenset[str]) -> Elem:
+    """``t`` with the paths of the view that columns of places are called by."""
+    if isinstance(t, Proj) and isinstance(t.of, Var) and t.of.name in places:
+        return path_of(t.field)
+    return rebuild_elem(t, lambda part: _around(part, places))
 
 
 def _way(o: Order) -> str:
@@ -75,3 +98,7 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
         if r.nothing is not None:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(r.nothing)}⟩", width)
         yield from wrapped("access", "    ", STEP if r.edge is None else STEP_BEHIND, width, " ")
+        if r.fits:
+            shown = " and ".join(f"`{t}`" for t in r.fits)
+            said = f"a row is kept once for each place that it fits by {shown}: up to the square of a group"
+            yield from wrapped("access", "    ", said, width, " ")

@@ -58,7 +58,7 @@ class _Nearest(Correlated):
         by, edge = self.c.pick(pairs)
         descending = self.c.number(2) == 1
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
-        first: Elem = Call(behind, self.moved(by, edge, inner) if self.c.one_in(3) else (by, edge))
+        first: Elem = Call(behind, self.moved(by, edge, inner) if self.c.number(2) else (by, edge))
         if self.c.one_in(3):  # those on the edge are told by more
             ties = Call("and", (Call("eq", (by, edge)), Call(self.c.pick(("lt", "ge")), self.c.pick(pairs))))
             first = Call("or", (first, ties) if self.c.number(2) else (ties, first))
