@@ -18,10 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from ripplenest.cost.called import Called
 from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
 from ripplenest.cost.estimate import MOST
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
-from ripplenest.cost.lookups import Called, Scan, There, fans, scans, told_apart
+from ripplenest.cost.lookups import Scan, fans, scans, told_apart
+from ripplenest.cost.words import There
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal

@@ -5,11 +5,12 @@ from typing import assert_never
 
 from attrs import frozen
 
+from ripplenest.cost.called import Called
 from ripplenest.cost.domains import BagCost
 from ripplenest.cost.interpret import Sizes, cost
-from ripplenest.cost.lookups import Called, There
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.cost.verdict import Finding, Verdict, verdict
+from ripplenest.cost.words import There
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.groups.apart import term_apart
 from ripplenest.delta.materialize import MODES

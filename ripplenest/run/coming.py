@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.cost.lookups import There
+from ripplenest.cost.words import There
 from ripplenest.data.columns import columns
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Type

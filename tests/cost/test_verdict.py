@@ -8,8 +8,8 @@ from support.laws import law
 from support.related import MOVIE, RELATED, path
 from support.schemas import random_schema
 
+from ripplenest.cost.called import Called
 from ripplenest.cost.domains import BagCost
-from ripplenest.cost.lookups import Called
 from ripplenest.cost.sizes import derived_sizes, stored_sizes
 from ripplenest.cost.verdict import Verdict, verdict
 from ripplenest.delta.rules import Scope, delta, delta_dict
