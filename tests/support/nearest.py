@@ -28,6 +28,7 @@ from support.queries import Scope
 from support.schemas import MAX_DEPTH, Schema
 
 VAR = "n"
+MOVED = ("int", "long", "date", "timestamp")
 
 
 def nearest_query(c: Choices, schema: Schema) -> Expr:
@@ -55,10 +56,12 @@ class _Nearest(Correlated):
         pairs = [(p, q) for p, t in own for q, u in scope.base_paths() if nullable(t) == nullable(u)]
         if not pairs:
             return None
-        by, edge = self.c.pick(pairs)
+        moving = [(p, q) for p, q in pairs if getattr(elem_type(q, inner.pi), "kind", "") in MOVED]
+        moves = bool(moving) and not self.c.one_in(3)
+        by, edge = self.c.pick(moving if moves else pairs)
         descending = self.c.number(2) == 1
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
-        first: Elem = Call(behind, self.moved(by, edge, inner) if self.c.number(2) else (by, edge))
+        first: Elem = Call(behind, self.moved(by, edge, inner) if moves else (by, edge))
         if self.c.one_in(3):  # those on the edge are told by more
             ties = Call("and", (Call("eq", (by, edge)), Call(self.c.pick(("lt", "ge")), self.c.pick(pairs))))
             first = Call("or", (first, ties) if self.c.number(2) else (ties, first))
@@ -77,8 +80,6 @@ class _Nearest(Correlated):
         t = elem_type(edge, scope.pi)
         assert isinstance(t, Base)
         fn = {"date": "days_after", "timestamp": "micros_after"}.get(t.kind, f"{self.c.pick(('add', 'sub'))}_{t.kind}")
-        if t.kind not in ("int", "long", "date", "timestamp"):
-            return by, edge
         more: Elem = Lit(self.c.number(4) - 1, INT if t.kind == "int" else LONG)
         others = [p for p, u in scope.base_paths() if root(p) != VAR and u == t]
         if others and t.kind in ("int", "long") and self.c.one_in(3):
