@@ -68,14 +68,17 @@ def decide(policy: Policy, work: "Work") -> Decision:
         case "full":
             return _again(work, "policy full")
         case "incremental":
-            rough = work.roughly()
-            known = rough if rough.incremental() <= MOST else work
-            most = known.incremental()
-            return Decision("incremental", "policy incremental", _least(known, most), most)
+            rough = _maintained(work.roughly())
+            return rough if rough.bound <= MOST else _maintained(work)
         case "strict":
             return _not_full(_cheaper(work))
         case "auto":
             return _cheaper(work)
+
+
+def _maintained(work: "Work") -> Decision:
+    most = work.incremental()
+    return Decision("incremental", "policy incremental", _least(work, most), most)
 
 
 def _cheaper(work: "Work") -> Decision:
