@@ -1,8 +1,9 @@
 """The engine in this process: products as chains of probes over columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from attrs import evolve
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows, arrow_schema
@@ -13,6 +14,7 @@ from ripplenest.plan.product import Product
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
 from ripplenest.run.piecewise import Contributions
 from ripplenest.run.sizes import are_few
+from ripplenest.vector import windows
 from ripplenest.vector.joins import joined
 
 
@@ -31,11 +33,13 @@ class LocalJoiner:
         by_name, apart = {t.name: t for t in targets}, _apart(tasks)
         folded = {t.name: t.folded for t in targets if t.folded is not None}
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
-        asked = [(task.product, task.inputs) for task in tasks]
         known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
         made = {t.name: Contributions(t, t.fold, sums, self._room.chunk) for t in targets if t.fold is not None}
+        others = [task for task in tasks if task.target not in made]
+        others += (part for task in tasks if task.target in made for part in self._left(task, made[task.target]))
+        asked = [(task.product, task.inputs) for task in others]
         for place, table in joined(asked, self._room, known):
-            name = tasks[place].target
+            name = others[place].target
             rows = _typed(by_name[name].types, table)
             if name in made:
                 made[name].add(rows)
@@ -48,6 +52,16 @@ class LocalJoiner:
         found = {name: rows.as_sum() if name in once else rows for name, rows in sums.rows().items()}
         nothing = {t.name: Rows.empty(t.types) for t in targets if t.name not in found}
         return Joined(nothing | found, in_pieces=folded_already)
+
+    def _left(self, task: Task, made: Contributions) -> Iterator[Task]:
+        """What of a task must be joined: the rest is folded as windows (``vector/windows.py``)."""
+        p, f = task.product, made.fold
+        for inputs in windows.parts(p, f, task.inputs, self._room):
+            found = windows.pieces(p, f, inputs)
+            if found is None:
+                yield task if inputs is task.inputs else evolve(task, inputs=tuple(inputs))
+            else:
+                made.add_piece(found)
 
 
 def _apart(tasks: Sequence[Task]) -> set[str]:

@@ -47,6 +47,11 @@ class Contributions:
         if self._rows >= PIECE or self._held > self.most:
             self._fold()
 
+    def add_piece(self, pieces: Rows) -> None:
+        """What is folded already, before anything that is not."""
+        self.is_folded = True
+        self.sums.add(self.target.name, pieces)
+
     def end(self) -> None:
         """There are no more."""
         if self.is_folded:

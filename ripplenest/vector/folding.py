@@ -92,15 +92,9 @@ def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, in_pieces: 
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
-    readers: list[Read] = []
-    held = f.piece_sums if in_pieces else f.accumulators
-    for i, a in enumerate(f.accumulators):
-        piece = (held[i], came.table.select([f.keys + i, WEIGHT])) if in_pieces else None
-        find = _real if a.of == "real" else _integer
-        reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
-        if reader is None:
-            return None
-        readers.append(reader)
+    readers = _readers(f, came, there, columns, in_pieces)
+    if readers is None:
+        return None
     names = [f"k{i}" for i in range(f.keys)]
     own = [pa.chunked_array([*came.table.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
     found = _by_key(pa.Table.from_arrays(own, names=names), near, columns.all)
@@ -112,6 +106,35 @@ def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, in_pieces: 
     old = [own[changed] for own, _ in pairs]
     new = [own + more[changed] for own, (_, more) in zip(old, pairs, strict=True)]
     return Sums(keys if changed.all() else keys.filter(pa.array(changed)), old, new)
+
+
+def windows(f: Folding, came: pa.Table, low: Ints, high: Ints) -> list[Integers] | None:
+    """By window what contributions add, by accumulator: those from number ``low`` on, before ``high``. None where a sum
+    could leave 62 bits."""
+    columns = _Columns(len(came), 0)
+    readers = _readers(f, _Came(came, f.made), arrow_schema(f.types).empty_table(), columns)
+    if readers is None:
+        return None
+    until = [np.concatenate([np.zeros(1, np.int64), np.cumsum(column)]) for column in columns.all]
+    totals = [own[high] - own[low] for own in until]
+    return [more for _, more in (read(totals) for read in readers)]
+
+
+def _readers(
+    f: Folding, came: _Came, there: pa.Table, columns: _Columns, in_pieces: bool = False
+) -> list[Read] | None:
+    """By accumulator what reads its sums of those of ``columns``, which are added for it. None where one could leave 62
+    bits."""
+    readers: list[Read] = []
+    held = f.piece_sums if in_pieces else f.accumulators
+    for i, a in enumerate(f.accumulators):
+        piece = (held[i], came.table.select([f.keys + i, WEIGHT])) if in_pieces else None
+        find = _real if a.of == "real" else _integer
+        reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
+        if reader is None:
+            return None
+        readers.append(reader)
+    return readers
 
 
 def _by_key(
@@ -181,13 +204,15 @@ def _real(a: Accumulator, came: _Came, piece: Piece | None, held: pa.Table, colu
     return read
 
 
-def as_piece(f: Folding, s: Sums) -> Rows:
-    """By key what contributions add, where there were no stored rows."""
+def as_piece(f: Folding, s: Sums, weights: Ints | None = None) -> Rows:
+    """By key what contributions add, where there were no stored rows. With ``weights`` a key may be there again, and
+    each so often."""
     sums = [_kept(a, n) for n, a in zip(s.new, f.piece_sums, strict=True)]
-    columns = [*s.keys.columns, *sums, pa.repeat(pa.scalar(1, pa.int64()), len(s.new[0]))]
+    often = pa.repeat(pa.scalar(1, pa.int64()), len(s.new[0])) if weights is None else pa.array(weights)
+    columns = [*s.keys.columns, *sums, often]
     schema = arrow_schema(f.piece_types)
     cast = [c if c.type == t else c.cast(t) for c, t in zip(columns, schema.types, strict=True)]
-    return Rows(f.piece_types, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
+    return Rows(f.piece_types, table=pa.Table.from_arrays(cast, schema=schema), summed=weights is None)
 
 
 def change(f: Folding, s: Sums) -> Rows:
