@@ -176,6 +176,11 @@ def prefixes(column: pa.Array, by: By) -> U64:
     return found
 
 
+def prefixes_or(values: pa.Array, other: np.uint64) -> U64:
+    """The prefixes of values in ascending order; the ``other`` one of NULL."""
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), other, prefixes(values, By(0)))
+
+
 def prefixes_by(table: pa.Table, every: Sequence[By]) -> U64:
     """Those of the rows of ``table`` (c0…, w) by the first of the columns that order them; 0 where none does."""
     if not every:

@@ -1,5 +1,6 @@
 """An explanation as plain data: strings, numbers, booleans, lists and dicts, complete where the text is short."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from attr import asdict  # the asdict of attrs itself keeps tuples
@@ -202,11 +203,12 @@ def _statement(f: Facts, step: int, m: Map, s: Statement) -> Json:
         "joins": [[_plain(a) for a in join] for join in f.joins(m, s)],
         "others": [[[_plain(a) for a in order] for order in others] for others in f.others(m, s)],
         "ways": [[_plain(a) for a in join] for join in f.ways(m, s)],
-        "verdict": _verdict(f.verdicts[m.name, s.part]),
+        "near": None if (r := f.told(m, s)) is None else "before" if r.is_upper else "behind",
+        "verdict": _verdict(f.verdicts[m.name, s.part], f.findings(m, s)),
     }
 
 
-def _verdict(v: Verdict) -> Json:
+def _verdict(v: Verdict, findings: Sequence[Finding]) -> Json:
     """``before`` and ``after``: what the map costs, and what its change does; in steps as well."""
     before, after = v.steps
     return {
@@ -215,7 +217,7 @@ def _verdict(v: Verdict) -> Json:
         "after": str(v.after),
         "steps_before": before,
         "steps_after": after,
-        "findings": [_finding(found) | {"blocks": found.blocks} for found in v.findings],
+        "findings": [_finding(found) | {"blocks": found.blocks} for found in findings],
     }
 
 

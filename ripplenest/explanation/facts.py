@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from ripplenest.cost.verdict import Verdict
+from ripplenest.cost.verdict import Finding, Verdict
 from ripplenest.delta.compile import Stages
 from ripplenest.delta.degree import deg, deg_dict
 from ripplenest.delta.judge import Judgement
@@ -27,6 +27,7 @@ from ripplenest.nrc.typecheck import dict_type
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.plan.planned import Plan, plan
+from ripplenest.plan.windows import Running
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.state.pieces import Piece
 
@@ -252,6 +253,18 @@ class Facts:
         """How the joins read that may take the place of a statement's own: what its part changes in a sum map first."""
         found = (c for _, *others in s.ways for c in others)
         return tuple(join for c in found for join in accesses(c, m.made, self.planned.ranges))
+
+    def told(self, m: Map, s: Statement) -> Running | None:
+        """How what places come to that change is told by those near them, where that is read in order."""
+        found = self.planned.by_name[m.name].running.get(s.part)
+        return found if found is not None and self.planned.tells(found) else None
+
+    def findings(self, m: Map, s: Statement) -> tuple[Finding, ...]:
+        """Those of the verdict on a statement, but for what keys find where only what is in order is read of that."""
+        every = self.verdicts[m.name, s.part].findings
+        running = (r for r in self.planned.by_name[m.name].running.values() if self.planned.tells(r))
+        in_order = any(r.of == s.part for r in running)
+        return tuple(found for found in every if found.blocks or not in_order)
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
-from ripplenest.cost.verdict import Verdict
+from ripplenest.cost.verdict import Finding, Verdict
 from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
@@ -12,6 +12,7 @@ from ripplenest.explanation.lines import Line, Style, below, equation, laid_out,
 from ripplenest.explanation.reads import Access, column_types, key_names, shown_row
 from ripplenest.nrc.printing.printable import printable
 from ripplenest.nrc.printing.text import part, path
+from ripplenest.plan.windows import Running
 
 LEFT_OUT = 4  # maps that are not kept, of which the text shows this many
 
@@ -107,7 +108,15 @@ def statements(f: Facts, width: int) -> Iterator[Line]:
                 for way in f.ways(m, s):
                     read, less = ", then ".join(map(str, way)), f"if {when(s.part)} adds up to much less there"
                     yield from wrapped("access", "      or reads ", f"{read}: {less}", width, " ")
-                yield from _verdict(verdict, width, "about" if f.averaged else "at most")
+                if (r := f.told(m, s)) is not None:
+                    yield from wrapped("access", "      or reads ", _told(r), width, " ")
+                yield from _verdict(verdict, f.findings(m, s), width, "about" if f.averaged else "at most")
+
+
+def _told(r: Running) -> str:
+    near = "before" if r.is_upper else "behind"
+    rows = f"the rows of {part(r.of)} between the two"
+    return f"the place {near} each one, what that comes to, and {rows}: where keys find very many"
 
 
 def _less_first(order: Sequence[Access]) -> str:
@@ -127,14 +136,14 @@ def _reading(f: Facts, width: int) -> Iterator[Line]:
         yield from note(how, width)
 
 
-def _verdict(v: Verdict, width: int, bound: str) -> Iterator[Line]:
+def _verdict(v: Verdict, findings: Sequence[Finding], width: int, bound: str) -> Iterator[Line]:
     before, after = v.steps
     how: Style = "access" if v.incremental else "warning"
     word = "incremental" if v.incremental else "not incremental"
     lost = "" if v.incremental else ", most of them for rows that conditions throw away"
     text = f"{bound} {steps_of(after)} instead of {steps_of(before)}{lost}"
     yield from wrapped(how, f"      {word}: ", text, width, " ")
-    for finding in v.findings:
+    for finding in findings:
         if not finding.blocks:
             yield from wrapped("dim", "      note: ", printable(f"{finding.node}: {finding.reason}"), width, " ")
 

@@ -22,6 +22,7 @@ from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranges import is_one, pays, ranged
 from ripplenest.plan.ranking import Ranked, ranked
 from ripplenest.plan.telling import telling
+from ripplenest.plan.windows import Running, running
 from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
@@ -134,6 +135,15 @@ class PlannedMap:
         return {p: Target(f"{name} Δ{p}", made, name, p, near=near, view=view) for p, _ in self.triggers}
 
     @cached_property
+    def running(self) -> dict[str, Running]:
+        """By part whose change are places of it, how what they come to is told by those near them."""
+        if self.told is None or len(self.build) != 1:
+            return {}
+        own = ((part, products[0]) for part, products in self.triggers if len(products) == 1 and part not in self.ways)
+        found = ((part, running(p, self.told)) for part, p in own)
+        return {part: r for part, r in found if r is not None and part == r.asked}
+
+    @cached_property
     def summed(self) -> tuple[Target, ...]:
         """The targets of all its statements, each once."""
         return tuple(dict.fromkeys(self.targets.values()))
@@ -177,6 +187,8 @@ class Plan:
             if m.ranked is not None:
                 for table, order in m.ranked.orders(len(m.types)):
                     found.setdefault(table, {})[order] = None
+        for r in self.running:
+            found.setdefault(r.asked, {})[r.near] = None
         for table, orders in self.ranges.items():
             found.setdefault(table, {}).update(dict.fromkeys(orders))
         return {table: tuple(orders) for table, orders in found.items()}
@@ -197,7 +209,20 @@ class Plan:
                 shown = self.shown.get(table)
                 if (shown is None or shown.kind in READABLE) and pays(p, step, own, shown is not None):
                     found.setdefault(table, {})[own.order] = None
+        for r in self.running:
+            found.setdefault(r.asked, {})[r.in_order] = None
+            found.setdefault(r.of, {})[r.rows] = None
         return {table: tuple(orders) for table, orders in found.items()}
+
+    @cached_property
+    def running(self) -> tuple[Running, ...]:
+        """How running totals are told by those near them, of places that are a domain, and rows of parts."""
+        return tuple(r for m in self.maps for r in m.running.values() if self.tells(r))
+
+    def tells(self, r: Running) -> bool:
+        """Whether what ``r`` reads is stored as statements see it."""
+        asked = self.passing.get(r.asked)
+        return asked is not None and asked.kind is MapKind.DOMAIN and r.of not in (*self.shown, *self.auxiliaries)
 
     @cached_property
     def shown(self) -> dict[str, PlannedMap]:

@@ -12,7 +12,9 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.data.order import By, Ordering
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import nullable
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
@@ -91,3 +93,49 @@ def _edge(c: Scalar, rows: int) -> tuple[str, Scalar, Scalar] | None:
 def _is_ordered(a: Scalar, b: Scalar) -> bool:
     """Whether two values are compared as they are; doubles are not, of which NaN is equal to nothing."""
     return nullable(a.type) == nullable(b.type) and a.type.kind != "double"
+
+
+@frozen
+class Running:
+    """A ``window`` of all rows of a key up to a value, or from it on, as running totals are of. What a place comes to
+    is what the nearest one ``near`` it does that has fewer rows, and the rows between the two. So of places in the
+    table ``asked`` that come, no more is read. Places are stored in their order (``in_order``), and rows of the table
+    ``of`` in theirs. The ``edge`` of a place, and how rows compare with that of the one near it which this has not."""
+
+    window: Window
+    asked: str
+    of: str
+    near: Ordering
+    in_order: Ordering
+    rows: Ordering
+    edge: Col
+    beyond: str
+
+    @property
+    def asks(self) -> tuple[int, ...]:
+        """The columns of a place that are equated with those that rows have for a key, in their order."""
+        return tuple(a.column for a, _ in sorted(self.window.keys, key=lambda pair: pair[1].column))
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether rows are those up to the edge."""
+        return self.beyond in ("gt", "ge")
+
+
+@lru_cache(maxsize=1 << 14)
+def running(p: Product, f: Folding) -> Running | None:
+    """What ``p`` makes when places change, if these are such windows, and a place is its key and its edge."""
+    w = window(p, f)
+    if w is None or len(w.edges) != 1 or p.times or p.weight != 1 or p.conditions_on(w.places):
+        return None
+    ((fn, edge),), by, places, rows = w.edges, w.by, p.sources[w.places], p.sources[w.rows]
+    if not (isinstance(edge, Col) and isinstance(by, Col)) or places.at is not At.DELTA or rows.at is not At.NEW:
+        return None
+    key, own = (sorted(c.column for c in some) for some in (w.keys_of_places, w.keys_of_rows))
+    every = tuple(Col(w.places, i, t) for i, t in enumerate(places.types))
+    if sorted([*key, edge.column]) != [*range(len(every))] or p.head[: f.keys] != every or len({*own}) < len(own):
+        return None
+    asc = Ordering(tuple(key), (By(edge.column),))
+    near = Ordering(asc.key, (By(edge.column, descending=fn in ("lt", "le")),))
+    of = Ordering(tuple(own), (By(by.column),))
+    return Running(w, places.table, rows.table, near, asc, of, edge, OPPOSITE[fn])

@@ -58,6 +58,7 @@ class Run:
     added_up: dict[tuple[str, str], int] = field(factory=dict)
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
+    told: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
     cancelled: dict[str, int] = field(factory=dict)
     jobs: list[int] = field(factory=list)

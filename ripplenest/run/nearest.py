@@ -20,7 +20,6 @@ from attrs import frozen
 
 from ripplenest.data import columnar
 from ripplenest.data.argsort import argsort_by
-from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, ranges
 from ripplenest.data.order import (
     LEAST,
@@ -32,7 +31,7 @@ from ripplenest.data.order import (
     Within,
     first_of,
     key_numbers,
-    prefixes,
+    prefixes_or,
     ranks,
     ranks_by,
 )
@@ -109,7 +108,7 @@ def _near(r: Ranked, own: Made, tables: Tables) -> tuple[First, Counter[str]]:
     before = tables.first(r.kept, Firsts(order, keys, limits, edges=Edges(at, open=True)))
     far = _last(before, by.column, limits)
     low, high = (at, far) if by.descending else (far, at)
-    wanted = Within(r.by_edge, keys, _prefixes(low, LEAST), _prefixes(high, MOST), (low, high))
+    wanted = Within(r.by_edge, keys, prefixes_or(low, LEAST), prefixes_or(high, MOST), (low, high))
     found = tables.within(r.nearest.asked, wanted)
     if found is None:
         raise LawBroken("places that are not stored in their order", where=r.nearest.asked)
@@ -124,11 +123,6 @@ def _last(found: First, column: int, limits: Places) -> pa.Array:
     np.add.at(copies, found.of, table.column(WEIGHT).to_numpy())
     np.maximum.at(last, found.of, np.arange(len(found.of)))
     return table.column(column).combine_chunks().take(pa.array(last, mask=copies != limits))
-
-
-def _prefixes(values: pa.Array, other: np.uint64) -> U64:
-    """Those of values; the ``other`` one of NULL."""
-    return np.where(values.is_null().to_numpy(zero_copy_only=False), other, prefixes(values, By(0)))
 
 
 def _answers(m: PlannedMap, r: Ranked, asked: Rows, changed: Rows, tables: Tables) -> First:

@@ -19,11 +19,13 @@ from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.run import marginals, statements
+from ripplenest.plan.product import Product
+from ripplenest.run import marginals, running, statements
 from ripplenest.run.counts import check_counts
 from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
+from ripplenest.run.piecewise import piece
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
 from ripplenest.run.statements import Asked
@@ -115,7 +117,9 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
     for name, rows in made.items():
-        out[name] = _kept(run, run.plan.by_name[name], rows, name in folded)
+        m = run.plan.by_name[name]
+        every, in_pieces = _with_told(run, m, rows, name in folded)
+        out[name] = _kept(run, m, every, in_pieces)
 
 
 def _added_up(run: Run, name: str, part: str, made: Rows) -> Rows:
@@ -176,8 +180,25 @@ def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
     for m in level:
         in_files = [(part, products) for part, products in m.once if isinstance(run.changes.get(part), Filed)]
         for part, products in {**dict(m.triggers), **dict(in_files)}.items():
-            if part in run.changes:
+            if part in run.changes and not _is_told(run, m, part, products):
                 yield from (Asked(m.targets[part].name, p, part) for p in ways(run, m, part, products))
+
+
+def _is_told(run: Run, m: PlannedMap, part: str, products: Sequence[Product]) -> bool:
+    """Whether what a statement contributes is told by places near those that change: it is known then."""
+    r = m.running.get(part) if run.handing is None and run.steps is None else None
+    found = running.contributed(run, m, products[0], r) if r is not None and run.plan.tells(r) else None
+    if found is not None:
+        run.told[m.name] = found
+    return found is not None
+
+
+def _with_told(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> tuple[Rows, bool]:
+    """What all statements of a map contribute, and whether in pieces."""
+    told = run.told.get(m.name)
+    if told is None:
+        return made, in_pieces
+    return told.plus(made if in_pieces else piece(m.adding, made)), True
 
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:

@@ -215,6 +215,19 @@ def as_piece(f: Folding, s: Sums, weights: Ints | None = None) -> Rows:
     return Rows(f.piece_types, table=pa.Table.from_arrays(cast, schema=schema), summed=weights is None)
 
 
+def moved(f: Folding, stored: pa.Table, keys: Sequence[pa.Array], weights: Ints) -> Rows | None:
+    """What stored rows come to as pieces of other ``keys``, so often. None where that is beyond 64 bits."""
+    columns = []
+    for i, a in enumerate(f.accumulators):
+        own = stored.column(len(f.visible) + i)
+        held = None if a.of == "real" else _held(a, own)
+        if held is None and a.of != "real":
+            return None
+        columns.append(own.combine_chunks() if held is None else integers.as_bytes(held))
+    schema = arrow_schema(f.piece_types)
+    return Rows(f.piece_types, table=pa.Table.from_arrays([*keys, *columns, pa.array(weights)], schema=schema))
+
+
 def change(f: Folding, s: Sums) -> Rows:
     """⊖old ⊎ new of the stored rows. Raises EvaluationError for an answer beyond its type."""
 

@@ -76,11 +76,16 @@ def pieces(p: Product, f: Folding, sources: Sequence[Rows]) -> Rows | None:
     least = max(WORTH, TIMES * (len(places) + len(rows)))
     if len(places) * rows.crowd(tuple(b.column for _, b in w.keys)) < least:
         return None
-    bound = [_bound(p, i, rows) for i, rows in enumerate(own)]
-    spans = _spans(w, bound[w.places], bound[w.rows])
+    return folded(p, f, w, places, rows, least)
+
+
+def folded(p: Product, f: Folding, w: Window, places: Input, rows: Input, least: int = 0) -> Rows | None:
+    """The same of these places and rows, where they make at ``least`` so many combinations."""
+    asked, own = _bound(p, w.places, places), _bound(p, w.rows, rows)
+    spans = _spans(w, asked, own)
     if spans is None or (spans.high - spans.low).sum() < least:
         return None
-    return _folded(p, f, w, bound[w.places], bound[w.rows], spans)
+    return _folded(p, f, w, asked, own, spans)
 
 
 def _bound(p: Product, source: int, rows: Input) -> Binding:

@@ -33,10 +33,10 @@ MOVED = ("int", "long", "date", "timestamp")
 
 def nearest_query(c: Choices, schema: Schema) -> Expr:
     """A closed term over ``schema``; drawn again where what is ordered could be there less than 0 times."""
-    return positive(lambda: _Nearest(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
+    return positive(lambda: Nearest(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
 
 
-class _Nearest(Correlated):
+class Nearest(Correlated):
     def fold(self, scope: Scope, name: str, bound: list[tuple[str, Expr]]) -> Elem:
         found = self.behind(scope)
         if found is None or self.c.one_in(8):

@@ -1,0 +1,144 @@
+"""Running totals: what a row comes to with all rows before it is kept fresh by what lies between it and the next one."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripplenest as rn
+
+ROWS, FAR = 6_000, 10**6
+
+
+@rn.record
+class Move:
+    id: int
+    user: int | None
+    at: int | None
+    v: int
+    w: float | None
+
+
+@rn.view
+def up_to(E: rn.Bag[Move]):
+    return [
+        {
+            "id": a.id,
+            "total": sum(b.v for b in E if b.user == a.user and b.at <= a.at),
+            "mean": rn.avg(b.w for b in E if b.user == a.user and b.at < a.at),
+        }
+        for a in E
+    ]
+
+
+@rn.view
+def rank(E: rn.Bag[Move]):
+    return [{"id": a.id, "n": len([b for b in E if b.user == a.user and b.v > a.v])} for a in E]
+
+
+@rn.view
+def last_ten(E: rn.Bag[Move]):
+    return [
+        {"id": a.id, "total": sum(b.v for b in E if b.user == a.user and b.at > a.at - 10 and b.at <= a.at)} for a in E
+    ]
+
+
+Moves = dict[int, dict[str, Any]]
+
+
+def wanted(rows: Moves) -> dict[str, dict[int, tuple[Any, ...]]]:
+    """What the views are of so many rows, by Python's own sums; of doubles that are sums of few powers of two."""
+    found: dict[str, dict[int, tuple[Any, ...]]] = {"up_to": {}, "rank": {}, "last_ten": {}}
+    for a in rows.values():
+        own = [b for b in rows.values() if a["user"] is not None and b["user"] == a["user"]]
+        known = [b for b in own if a["at"] is not None and b["at"] is not None]
+        before = [b["w"] for b in known if b["at"] < a["at"] and b["w"] is not None]
+        late = [b["v"] for b in known if a["at"] - 10 < b["at"] <= a["at"]]
+        found["up_to"][a["id"]] = (
+            _sum(b["v"] for b in known if b["at"] <= a["at"]), sum(before) / len(before) if before else None
+        )  # fmt: skip
+        found["rank"][a["id"]] = (sum(b["v"] > a["v"] for b in own),)
+        found["last_ten"][a["id"]] = (_sum(late),)
+    return found
+
+
+def _sum(values: Iterator[int] | list[int]) -> int | None:
+    every = [*values]
+    return sum(every) if every else None
+
+
+def check(db: rn.Database, rows: Moves) -> None:
+    for name, expected in wanted(rows).items():
+        found = {r["id"]: tuple(value for field, value in r.items() if field != "id") for r in db.view(name).rows()}
+        assert found == expected, name
+    assert db.verify()
+
+
+def moves(draw: random.Random, ids: range) -> Moves:
+    return {
+        i: {
+            "id": i, "user": draw.choice((1, 1, 1, 2, None)), "at": draw.choice((draw.randrange(200), None, 7)),
+            "v": draw.randrange(-5, 50), "w": draw.choice((0.25, -1.5, 2.0**40, None)),
+        }
+        for i in ids
+    }  # fmt: skip
+
+
+def test_they_are_what_python_adds_up(tmp_path: Path) -> None:
+    """Rows come at any place, go and change, with NULL in all that is compared; some batches are built again."""
+    draw = random.Random(7)
+    rows = moves(draw, range(300))
+    with rn.open(tmp_path / "state") as db:
+        db.relation("E", Move, key="id")
+        db.load("E", [*rows.values()])
+        for view in (up_to, rank, last_ten):
+            db.create(view)
+        check(db, rows)
+        for n in range(6):
+            fresh = moves(draw, range(1000 * (n + 1), 1000 * (n + 1) + (1, 40)[n % 2]))
+            gone = draw.sample(sorted(rows), 10)
+            with db.batch(policy="incremental" if n < 4 else "full") as b:
+                b.insert("E", [*fresh.values()])
+                for i in gone:
+                    b.delete_key("E", id=i)
+            rows = {i: row for i, row in rows.items() if i not in gone} | fresh
+            check(db, rows)
+
+
+def at(n: int, first: int = 0) -> list[dict[str, Any]]:
+    return [{"id": FAR + first + i, "user": 1, "at": FAR + first + i, "v": i, "w": 0.5} for i in range(n)]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[rn.Database]:
+    with rn.open(tmp_path / "state") as db:
+        db.relation("E", Move, key="id")
+        db.load("E", [{"id": i, "user": i % 2, "at": i, "v": i % 7, "w": i / 4} for i in range(ROWS)])
+        db.create(up_to)
+        yield db
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "a row at the end": lambda b: b.insert("E", at(1)),
+    "twenty rows at the end": lambda b: b.insert("E", at(20)),
+    "the last row goes": lambda b: b.delete_key("E", id=ROWS - 1),
+    "the last row changes": lambda b: b.upsert("E", [at(1)[0] | {"id": ROWS - 1}]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_read_lies_near_what_changes(kept: rn.Database, change: str) -> None:
+    """And not all rows of the user, of whom there are thousands."""
+    with kept.batch(policy="incremental") as b:
+        CHANGES[change](b)
+    assert b.report.rows_read <= 100
+    assert kept.verify()
+
+
+def test_explain_says_so(kept: rn.Database) -> None:
+    text = " ".join(str(kept.view("up_to").explain()).split())
+    assert "or reads the place before each one, what that comes to, and the rows of E between the two" in text
+    near = {s["part"]: s["near"] for s in kept.view("up_to").explain().json()["statements"] if s["near"]}
+    assert {*near.values()} == {"before"}

@@ -1,0 +1,57 @@
+"""Views of running totals: of each row at some depth what the rows up to it come to, or those from it on, or those in a
+window, of relations and of inner bags, perhaps of those that agree with it in something."""
+
+from ripplenest.nrc.functions.folds import EXTREME, result_type
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Pred, Rel, Sng, Var
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Base
+from support.choices import Choices
+from support.correlated import positive
+from support.nearest import VAR, Nearest
+from support.queries import Scope
+from support.schemas import MAX_DEPTH, Schema
+
+OPS = ("le", "lt", "ge", "gt")
+
+
+def running_query(c: Choices, schema: Schema) -> Expr:
+    """A closed term over ``schema``; drawn again where what is added up could be there less than 0 times."""
+    return positive(lambda: _Running(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
+
+
+class _Running(Nearest):
+    def behind(self, scope: Scope) -> Expr | None:
+        """Mostly of a relation, and of what is compared and equated with columns of the innermost row."""
+        if self.c.one_in(4):
+            return super().behind(scope)
+        name, row = self.c.pick(self.schema.relations)
+        inner = scope.bind(VAR, row)
+        own = [(p, t) for p, t in inner.base_paths() if root(p) == VAR and t.kind != "double"]
+        around = [(q, u) for q, u in scope.base_paths() if root(q) == root(scope.base_paths()[-1][0])]
+        pairs = [(p, q) for p, t in own for q, u in around if t.kind == u.kind]
+        if not pairs:
+            return super().behind(scope)
+        by, _ = self.c.pick(pairs)
+        edges = [q for p, q in pairs if p == by]
+        ways = [self.c.pick(OPS) for _ in range(1 + self.c.one_in(3))]
+        compared = (Call(way, (by, self.c.pick(edges))[:: self.c.pick((1, 1, -1))]) for way in ways)
+        equal = (Call(self.c.pick(("eq", "same")), self.c.pick(pairs)) for _ in range(self.c.number(2)))
+        rows: Expr = Sng(Var(VAR))
+        for condition in (*compared, *equal):
+            rows = For("_", Pred(condition), rows)
+        return self.first(For(VAR, Rel(name, row), rows), False, scope)
+
+    def first(self, rows: Expr, descending: bool, scope: Scope) -> Expr:
+        """What they come to."""
+        inner = scope.bind(VAR, expr_type(rows, scope.gamma, scope.pi).row)
+        own = [(path, t) for path, t in inner.base_paths() if root(path) == VAR]
+        found = self.double(own) if self.c.one_in(3) else ()
+        folds = found or tuple(f for f in self.make.folds(own, 2) if f.fn not in EXTREME)
+        return Group(self.make.site(), VAR, rows, None, folds) if folds else self.first(rows, descending, scope)
+
+    def double(self, own: list[tuple[Elem, Base]]) -> tuple[Fold, ...]:
+        """A sum of doubles, if there are some."""
+        doubles = [(path, t) for path, t in own if t.kind == "double"]
+        fn = self.c.pick(("sum", "avg"))
+        return tuple(Fold("f", fn, (path,), result_type(fn, [t])) for path, t in doubles[:1])
