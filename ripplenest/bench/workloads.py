@@ -7,7 +7,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import between, firsts, gaps, rings, totals, views
+from ripplenest.bench import balances, between, firsts, gaps, rings, totals, views
 from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
@@ -159,7 +159,15 @@ GAPS = Workload(
     sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
+BALANCES = Workload(
+    "balances", "entries, each with what its account had come to", balances.balances,
+    (Relation("N", balances.Entry, ("id",)),), balances.tables,
+    lambda data: Changes(between.Fresh(data, balances.new).fresh), lambda data: data.pair_count, "entries",
+    sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
+
 EVERY = (
     F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS, SESSIONS, GAPS,
+    BALANCES,
 )  # fmt: skip
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

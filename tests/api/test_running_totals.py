@@ -1,4 +1,4 @@
-"""Running totals: what a row comes to with all rows before it is kept fresh by what lies between it and the next one."""
+"""Running totals: what all rows before a row come to is kept fresh by what lies between it and the next one."""
 
 import random
 from collections.abc import Callable, Iterator

@@ -90,6 +90,9 @@ ANSWERS = {
         )
         SELECT visitor, start, list(id) AS hits FROM b GROUP BY visitor, start
     """,
+    "balances": """
+        SELECT id, sum(amount) OVER (PARTITION BY account ORDER BY moment)::BIGINT AS balance FROM N
+    """,
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
     "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }
@@ -108,6 +111,7 @@ DELETE = {
     "Y": "DELETE FROM Y USING gone WHERE Y.id = gone.id",
     "V": "DELETE FROM V USING gone WHERE V.id = gone.id",
     "H": "DELETE FROM H USING gone WHERE H.id = gone.id",
+    "N": "DELETE FROM N USING gone WHERE N.id = gone.id",
 }
 
 

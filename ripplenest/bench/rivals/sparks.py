@@ -137,10 +137,16 @@ def gaps(t: Tables) -> DataFrame:
     return told.select("visitor", begun, "id").groupBy("visitor", "start").agg(F.collect_list("id").alias("hits"))
 
 
+def balances(t: Tables) -> DataFrame:
+    until = Window.partitionBy("account").orderBy("moment")
+    return t["N"].select("id", F.sum("amount").over(until).alias("balance"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
     "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions, "gaps": gaps,
+    "balances": balances,
 }  # fmt: skip
 
 
