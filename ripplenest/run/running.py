@@ -11,11 +11,9 @@ Law (running = joined): these are the contributions of the statement.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import evolve, frozen
 
 from ripplenest.data import columnar
@@ -63,10 +61,8 @@ def contributed(run: Run, m: PlannedMap, p: Product, r: Running) -> Rows | None:
 
 
 def _compared(r: Running, places: Rows) -> Rows:
-    """The places that have rows: those that compare with some."""
-    unsafe = (a.column for (a, _), safe in zip(r.window.keys, r.window.safe, strict=True) if not safe)
-    table = places.arrow()
-    return columnar.where(places, reduce(pc.and_, (table.column(c).is_valid() for c in (r.edge.column, *unsafe))))
+    """The places that compare with rows."""
+    return columnar.where(places, places.arrow().column(r.edge.column).is_valid())
 
 
 def _is_stored(run: Run, p: Product, r: Running) -> bool:

@@ -3,14 +3,14 @@ window, of relations and of inner bags, perhaps of those that agree with it in s
 
 from ripplenest.nrc.functions.folds import EXTREME, result_type
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Pred, Rel, Sng, Var
-from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Rel, Sng, Var
+from ripplenest.nrc.typecheck import elem_type, expr_type
 from ripplenest.nrc.types import Base
 from support.choices import Choices
 from support.correlated import positive
 from support.nearest import VAR, Nearest
 from support.queries import Scope
-from support.schemas import MAX_DEPTH, Schema
+from support.schemas import DOMAIN, MAX_DEPTH, Schema
 
 OPS = ("le", "lt", "ge", "gt")
 
@@ -27,7 +27,7 @@ class _Running(Nearest):
             return super().behind(scope)
         name, row = self.c.pick(self.schema.relations)
         inner = scope.bind(VAR, row)
-        own = [(p, t) for p, t in inner.base_paths() if root(p) == VAR and t.kind != "double"]
+        own = [(p, t) for p, t in inner.base_paths() if root(p) == VAR]
         around = [(q, u) for q, u in scope.base_paths() if root(q) == root(scope.base_paths()[-1][0])]
         pairs = [(p, q) for p, t in own for q, u in around if t.kind == u.kind]
         if not pairs:
@@ -37,16 +37,23 @@ class _Running(Nearest):
         ways = [self.c.pick(OPS) for _ in range(1 + self.c.one_in(3))]
         compared = (Call(way, (by, self.c.pick(edges))[:: self.c.pick((1, 1, -1))]) for way in ways)
         equal = (Call(self.c.pick(("eq", "same")), self.c.pick(pairs)) for _ in range(self.c.number(2)))
+        own_edge = [Call("ne", (edges[0], self.known(edges[0], inner)))] if self.c.one_in(6) else []
         rows: Expr = Sng(Var(VAR))
-        for condition in (*compared, *equal):
+        for condition in (*compared, *equal, *own_edge):
             rows = For("_", Pred(condition), rows)
         return self.first(For(VAR, Rel(name, row), rows), False, scope)
+
+    def known(self, edge: Elem, scope: Scope) -> Elem:
+        """A constant of the type of what is around."""
+        t = elem_type(edge, scope.pi)
+        assert isinstance(t, Base)
+        return Lit(self.c.pick(DOMAIN[t.kind]), Base(t.kind))
 
     def first(self, rows: Expr, descending: bool, scope: Scope) -> Expr:
         """What they come to."""
         inner = scope.bind(VAR, expr_type(rows, scope.gamma, scope.pi).row)
         own = [(path, t) for path, t in inner.base_paths() if root(path) == VAR]
-        found = self.double(own) if self.c.one_in(3) else ()
+        found = self.double(own) if self.c.number(3) else ()
         folds = found or tuple(f for f in self.make.folds(own, 2) if f.fn not in EXTREME)
         return Group(self.make.site(), VAR, rows, None, folds) if folds else self.first(rows, descending, scope)
 
