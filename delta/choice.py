@@ -8,11 +8,12 @@ Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost
 stored with the view, so that it is compiled to the same program whenever its state is opened.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
+from ripplenest.delta.groups.near import tells_near
 from ripplenest.delta.materialize import Candidate, Decide
-from ripplenest.delta.program import Map
+from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At
 
@@ -32,8 +33,10 @@ def by_cost(
     A map is kept when what it saves is much more than its upkeep and one more job, and it does not blow up. Of a sum
     map the rows that change are read as well, and each of its rows is as much work as it has sums.
     """
-    sizes = sizes_of(maps, parts, rows, changes, keys)
-    return lambda candidate: _decide(candidate, sizes, keys)
+    every = tuple(maps)
+    sizes = sizes_of(every, parts, rows, changes, keys)
+    groups = frozenset(m.name for m in every if m.kind is MapKind.GROUP)
+    return lambda candidate: _told(candidate, groups) or _decide(candidate, sizes, keys)
 
 
 def sizes_of(
@@ -54,6 +57,13 @@ def sizes_of(
             sizes[m.name] = max(estimate_all(m.products, sizes, keys).out, 1)
             sizes[At.DELTA.show(m.name)] = UNKNOWN_CHANGES
     return sizes
+
+
+def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | None:
+    """A map that only totals would read which are told by those near them is not kept."""
+    if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
+        return False, "what a place comes to is told by the one near it, and the rows between"
+    return None
 
 
 def _decide(candidate: Candidate, sizes: Mapping[str, float], keys: Keys) -> tuple[bool, str]:
