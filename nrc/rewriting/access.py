@@ -33,6 +33,7 @@ from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.answered import answers
 from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
 from ripplenest.nrc.rewriting.disjoint import disjoint
+from ripplenest.nrc.rewriting.either import of_each
 from ripplenest.nrc.rewriting.equated import Equation, by_column, implied, keys, told
 from ripplenest.nrc.rewriting.equations import computed, place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, not_true
@@ -145,7 +146,8 @@ class Join:
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """What the conditions compare with columns of one generator, by values of others of its type or a wider one."""
-        found = (self._bound(*sides) for sides in compared(self.product.conditions))
+        every = chain(compared(self.product.conditions), of_each(self.product.conditions))
+        found = (self._bound(*sides) for sides in every)
         return tuple(b for b in found if b is not None)
 
     @cached_property

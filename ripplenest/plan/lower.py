@@ -66,7 +66,8 @@ def _product(join: Join, row: Type, whole: bool) -> Product | None:
     if any(isinstance(s, Const) and s.value is not True for s in lowered.values()):
         return None
     kept = {t: s for t, s in lowered.items() if not isinstance(s, Const)}
-    asked = {**kept, **{e.condition: _scalar(_elem(e.condition, env)) for e in join.implied}}
+    also = (*(e.condition for e in join.implied), *(b.condition for b in join.bounds))
+    asked = {**{t: _scalar(_elem(t, env)) for t in also}, **kept}
     first, *others = (tuple(_step(r, place, asked, env) for r in order) for order in join.orders(whole))
     return Product(
         tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators),

@@ -2,12 +2,13 @@
 
     for l in L union for b in R where k(b) = k(l) where lo(l) ≤ at(b) where at(b) ≤ hi(l) union sng(⟨label(l), v(b)⟩)
 
+Where rows lie on an edge, more of them may say which are behind it, ``at(b) < at(l) or at(b) = at(l) and n(b) ≤ n(l)``.
 What is folded of them by place, as running totals and moving averages are, need not be joined: the rows of a key stand
 in the order of ``at``, the rows of each place are next to each other there, and what a fold adds up is the difference
 of two sums from the first row on (``vector/windows.py``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from attrs import frozen
@@ -15,22 +16,26 @@ from attrs import frozen
 from ripplenest.data.order import By, Ordering
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.syntax import At
-from ripplenest.nrc.types import nullable
+from ripplenest.nrc.types import may_be_null, nullable
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
+
+UPPER, STRICT = ("lt", "le"), ("lt", "gt")
 
 
 @frozen
 class Window:
     """The source of ``places``, and the one of ``rows``. Their ``keys`` are pairs of columns that are equal, of a place
-    first; ``safe`` where NULL equals NULL. ``by`` of a row compares with each edge of a place as its function says."""
+    first; ``safe`` where NULL equals NULL. What a row has ``by``, one value after another, compares with each edge of a
+    place as its function says, where those that are ``turned`` compare the other way round."""
 
     places: int
     rows: int
     keys: tuple[tuple[Col, Col], ...]
     safe: tuple[bool, ...]
-    by: Scalar
-    edges: tuple[tuple[str, Scalar], ...]
+    by: tuple[Scalar, ...]
+    turned: tuple[bool, ...]
+    edges: tuple[tuple[str, tuple[Scalar, ...]], ...]
 
     @property
     def keys_of_places(self) -> tuple[Col, ...]:
@@ -60,10 +65,11 @@ def _window(p: Product, f: Folding, places: int, rows: int) -> Window | None:
     keys = [_key(c, places) for c in both if not _compares(c)]
     edges = [_edge(c, rows) for c in both if _compares(c)]
     known, sides = [k for k in keys if k is not None], [e for e in edges if e is not None]
-    if len(known) < len(keys) or len(sides) < len(edges) or len({by for _, by, _ in sides}) != 1:
+    ways = {(e.by, e.turned) for e in sides}
+    if len(known) < len(keys) or len(sides) < len(edges) or len(ways) != 1:
         return None
-    pairs = tuple((a, b) for a, b, _ in known)
-    return Window(places, rows, pairs, tuple(s for *_, s in known), sides[0][1], tuple((fn, e) for fn, _, e in sides))
+    ((by, turned),), pairs = ways, tuple((a, b) for a, b, _ in known)
+    return Window(places, rows, pairs, tuple(s for *_, s in known), by, turned, tuple((e.fn, e.of) for e in sides))
 
 
 def _are_of(scalars: Sequence[Scalar], source: int) -> bool:
@@ -71,7 +77,7 @@ def _are_of(scalars: Sequence[Scalar], source: int) -> bool:
 
 
 def _compares(c: Scalar) -> bool:
-    return isinstance(c, Op) and c.fn in SWAPPED
+    return isinstance(c, Op) and c.fn in (*SWAPPED, "or")
 
 
 def _key(c: Scalar, places: int) -> tuple[Col, Col, bool] | None:
@@ -81,13 +87,70 @@ def _key(c: Scalar, places: int) -> tuple[Col, Col, bool] | None:
     return None
 
 
-def _edge(c: Scalar, rows: int) -> tuple[str, Scalar, Scalar] | None:
-    """How a value of a row compares with one of a place."""
-    assert isinstance(c, Op)
-    a, b = c.args
-    if not _is_ordered(a, b) or len(sources_of(a)) != 1 or len(sources_of(b)) != 1:
+@frozen
+class _Edge:
+    """How what a row has ``by``, one value after another, compares with those ``of`` a place."""
+
+    fn: str
+    by: tuple[Scalar, ...]
+    turned: tuple[bool, ...]
+    of: tuple[Scalar, ...]
+
+
+def _edge(c: Scalar, rows: int) -> _Edge | None:
+    """What ``c`` says; NULL may only be in what is compared first, as it decides nothing beside a value that does."""
+    found = _compared([[c]], rows)
+    if not found or any(may_be_null(t.type) for _, *pair in found[1:] for t in pair):
         return None
-    return (c.fn, a, b) if sources_of(a) == {rows} else (SWAPPED[c.fn], b, a)
+    is_upper = [fn in UPPER for fn, _, _ in found]
+    fn = next(f for f in SWAPPED if (f in UPPER) == is_upper[0] and (f in STRICT) == (found[-1][0] in STRICT))
+    turned = tuple(up != is_upper[0] for up in is_upper)
+    return _Edge(fn, tuple(by for _, by, _ in found), turned, tuple(of for *_, of in found))
+
+
+def _compared(ways: list[list[Scalar]], rows: int) -> list[tuple[str, Scalar, Scalar]]:
+    """The comparisons of which one after the other decides, if ``ways``, of which one must be true in all that it is
+    made of, say that: a < p, or a = p and b < q, and so on. None where they do not."""
+    ways = [own for way in ways for own in _alternatives(way)]
+    if len(ways) == 1:
+        return [*_comparison(ways[0], rows)]
+    for i, way in enumerate(ways):
+        for fn, by, of in _comparison(way, rows):
+            others = (*ways[:i], *ways[i + 1 :])
+            ties = [[t for t in other if not _says_tie(t, by, of)] for other in others]
+            are_ties = all(0 < len(tie) < len(other) for tie, other in zip(ties, others, strict=True))
+            if fn in STRICT and are_ties and (rest := _compared(ties, rows)):
+                return [(fn, by, of), *rest]
+    return []
+
+
+def _alternatives(way: list[Scalar]) -> Iterator[list[Scalar]]:
+    """``way`` as several, if it is an ``or`` alone; each without ``and``."""
+    match [t for own in way for t in _parts(own, "and")]:
+        case [Op("or") as either]:
+            for t in _parts(either, "or"):
+                yield from _alternatives([t])
+        case every:
+            yield every
+
+
+def _parts(t: Scalar, fn: str) -> Iterator[Scalar]:
+    if isinstance(t, Op) and t.fn == fn:
+        for a in t.args:
+            yield from _parts(a, fn)
+    else:
+        yield t
+
+
+def _comparison(way: list[Scalar], rows: int) -> Iterator[tuple[str, Scalar, Scalar]]:
+    """A comparison of a value of a row with one of a place, if ``way`` is that alone."""
+    match way:
+        case [Op(fn, (a, b))] if fn in SWAPPED and _is_ordered(a, b) and [len(sources_of(t)) for t in (a, b)] == [1, 1]:
+            yield (fn, a, b) if sources_of(a) == {rows} else (SWAPPED[fn], b, a)
+
+
+def _says_tie(t: Scalar, by: Scalar, of: Scalar) -> bool:
+    return isinstance(t, Op) and t.fn == "eq" and t.args in ((by, of), (of, by))
 
 
 def _is_ordered(a: Scalar, b: Scalar) -> bool:
@@ -100,7 +163,8 @@ class Running:
     """A ``window`` of all rows of a key up to a value, or from it on, as running totals are of. What a place comes to
     is what the nearest one ``near`` it does that has fewer rows, and the rows between the two. So of places in the
     table ``asked`` that come, no more is read. Places are stored in their order (``in_order``), and rows of the table
-    ``of`` in theirs. The ``edge`` of a place, and how rows compare with that of the one near it which this has not."""
+    ``of`` in theirs. ``edge``: the columns of a place that rows compare with, and how they do with those of the one
+    near it which this has not (``beyond``)."""
 
     window: Window
     asked: str
@@ -108,13 +172,18 @@ class Running:
     near: Ordering
     in_order: Ordering
     rows: Ordering
-    edge: Col
+    edge: tuple[Col, ...]
     beyond: str
 
     @property
     def asks(self) -> tuple[int, ...]:
         """The columns of a place that are equated with those that rows have for a key, in their order."""
         return tuple(a.column for a, _ in sorted(self.window.keys, key=lambda pair: pair[1].column))
+
+    @property
+    def first(self) -> int:
+        """The column of a place that rows compare with first."""
+        return self.edge[0].column
 
     @property
     def is_upper(self) -> bool:
@@ -128,14 +197,16 @@ def running(p: Product, f: Folding) -> Running | None:
     w = window(p, f)
     if w is None or len(w.edges) != 1 or p.times or p.weight != 1 or p.conditions_on(w.places):
         return None
-    ((fn, edge),), by, places, rows = w.edges, w.by, p.sources[w.places], p.sources[w.rows]
-    if not (isinstance(edge, Col) and isinstance(by, Col)) or places.at is not At.DELTA or rows.at is not At.NEW:
+    ((fn, of),), places, rows = w.edges, p.sources[w.places], p.sources[w.rows]
+    edge, by = (tuple(c for c in some if isinstance(c, Col)) for some in (of, w.by))
+    if len(edge) < len(of) or len(by) < len(of) or places.at is not At.DELTA or rows.at is not At.NEW:
         return None
     key, own = (sorted(c.column for c in some) for some in (w.keys_of_places, w.keys_of_rows))
     every = tuple(Col(w.places, i, t) for i, t in enumerate(places.types))
-    if sorted([*key, edge.column]) != [*range(len(every))] or p.head[: f.keys] != every or len({*own}) < len(own):
+    if sorted([*key, *(c.column for c in edge)]) != [*range(len(every))] or p.head[: f.keys] != every:
         return None
-    asc = Ordering(tuple(key), (By(edge.column),))
-    near = Ordering(asc.key, (By(edge.column, descending=fn in ("lt", "le")),))
-    of = Ordering(tuple(own), (By(by.column),))
-    return Running(w, places.table, rows.table, near, asc, of, edge, OPPOSITE[fn])
+    if len({*own}) < len(own):
+        return None
+    near = tuple(By(c.column, (fn in UPPER) != turned) for c, turned in zip(edge, w.turned, strict=True))
+    asc, key_of_rows = Ordering(tuple(key), (By(edge[0].column),)), Ordering(tuple(own), (By(by[0].column),))
+    return Running(w, places.table, rows.table, Ordering(asc.key, near), asc, key_of_rows, edge, OPPOSITE[fn])

@@ -95,14 +95,14 @@ def _bound(p: Product, source: int, rows: Input) -> Binding:
 
 def _spans(w: Window, places: Binding, rows: Binding) -> Spans | None:
     """None where a value cannot be computed."""
-    edges, by = [places.value(e) for _, e in w.edges], rows.value(w.by)
-    if any(c.failed is not None for c in (*edges, by)):
+    edges, by = [[places.value(e) for e in edge] for _, edge in w.edges], [rows.value(b) for b in w.by]
+    if any(c.failed is not None for some in (*edges, by) for c in some):
         return None
     keys, own = ([b.value(k).values for k in some] for b, some in ((places, w.keys_of_places), (rows, w.keys_of_rows)))
-    asked, there = _there(w, keys, edges), _there(w, own, [by])
-    sides = [_taken([*own, by.values], there), *(_taken([*keys, e.values], asked) for e in edges)]
+    asked, there = _there(w, keys, [c for edge in edges for c in edge]), _there(w, own, by)
+    sides = [_taken([*own, *_values(by)], there), *(_taken([*keys, *_values(edge)], asked) for edge in edges)]
     every = [pa.concat_arrays(same) for same in zip(*sides, strict=True)]
-    group, at = _numbers(pa.table(every, [f"c{i}" for i in range(len(every))]))
+    group, at = _numbers(pa.table(every, [f"c{i}" for i in range(len(every))]), len(own), w.turned)
     order, (begins, ends) = argsort(at[: len(there)]), (group[len(there) : len(there) + len(asked)] + i for i in (0, 1))
     found, far = at[: len(there)][order], len(at) + 1
     low, high = np.searchsorted(found, begins * far), np.searchsorted(found, ends * far)
@@ -113,11 +113,15 @@ def _spans(w: Window, places: Binding, rows: Binding) -> Spans | None:
     return Spans(asked[some], low[some], high[some], there[order])
 
 
-def _numbers(table: pa.Table) -> tuple[Ints, Ints]:
-    """By row a number of its key, and one that is the greater the later it comes by key and last column."""
-    last = table.num_columns - 1
-    group = key_numbers(table, range(last))
-    return group, group * (len(table) + 1) + ranks_by(table, [By(last)])
+def _numbers(table: pa.Table, keys: int, turned: Sequence[bool]) -> tuple[Ints, Ints]:
+    """By row a number of its key, and one that is the greater the later it comes by key and all other columns, of which
+    some are ``turned``."""
+    group = key_numbers(table, range(keys))
+    return group, group * (len(table) + 1) + ranks_by(table, [By(keys + i, down) for i, down in enumerate(turned)])
+
+
+def _values(columns: Sequence[Column]) -> list[pa.Array]:
+    return [c.values for c in columns]
 
 
 def _there(w: Window, keys: Sequence[pa.Array], values: Sequence[Column]) -> Ints:

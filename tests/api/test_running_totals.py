@@ -45,12 +45,30 @@ def last_ten(E: rn.Bag[Move]):
     ]
 
 
+@rn.view
+def numbered(E: rn.Bag[Move]):
+    """Of moves at one time the one with the greater id came first."""
+    return [
+        {
+            "id": a.id,
+            "n": len([b for b in E if b.user == a.user and (b.at < a.at or (b.at == a.at and b.id >= a.id))]),
+        }
+        for a in E
+    ]
+
+
+@rn.view
+def left(E: rn.Bag[Move]):
+    return [{"id": a.id, "m": sum(b.v for b in E if b.user == a.user and (b.at, b.id) > (a.at, a.id))} for a in E]
+
+
+VIEWS = (up_to, rank, last_ten, numbered, left)
 Moves = dict[int, dict[str, Any]]
 
 
 def wanted(rows: Moves) -> dict[str, dict[int, tuple[Any, ...]]]:
     """What the views are of so many rows, by Python's own sums; of doubles that are sums of few powers of two."""
-    found: dict[str, dict[int, tuple[Any, ...]]] = {"up_to": {}, "rank": {}, "last_ten": {}}
+    found: dict[str, dict[int, tuple[Any, ...]]] = {view.name: {} for view in VIEWS}
     for a in rows.values():
         own = [b for b in rows.values() if a["user"] is not None and b["user"] == a["user"]]
         known = [b for b in own if a["at"] is not None and b["at"] is not None]
@@ -61,6 +79,10 @@ def wanted(rows: Moves) -> dict[str, dict[int, tuple[Any, ...]]]:
         )  # fmt: skip
         found["rank"][a["id"]] = (sum(b["v"] > a["v"] for b in own),)
         found["last_ten"][a["id"]] = (_sum(late),)
+        behind = [b["v"] for b in known if (b["at"], b["id"]) > (a["at"], a["id"])]
+        first = [b for b in known if (b["at"], -b["id"]) <= (a["at"], -a["id"])]
+        found["numbered"][a["id"]] = (len(first),)
+        found["left"][a["id"]] = (_sum(behind),)
     return found
 
 
@@ -93,7 +115,7 @@ def test_they_are_what_python_adds_up(tmp_path: Path) -> None:
     with rn.open(tmp_path / "state") as db:
         db.relation("E", Move, key="id")
         db.load("E", [*rows.values()])
-        for view in (up_to, rank, last_ten):
+        for view in VIEWS:
             db.create(view)
         check(db, rows)
         for n in range(6):
@@ -117,6 +139,7 @@ def kept(tmp_path: Path) -> Iterator[rn.Database]:
         db.relation("E", Move, key="id")
         db.load("E", [{"id": i, "user": i % 2, "at": i, "v": i % 7, "w": i / 4} for i in range(ROWS)])
         db.create(up_to)
+        db.create(numbered)
         yield db
 
 

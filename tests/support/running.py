@@ -1,6 +1,8 @@
 """Views of running totals: of each row at some depth what the rows up to it come to, or those from it on, or those in a
 window, of relations and of inner bags, perhaps of those that agree with it in something."""
 
+from itertools import product
+
 from ripplenest.nrc.functions.folds import EXTREME, result_type
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Rel, Sng, Var
@@ -34,14 +36,29 @@ class _Running(Nearest):
             return super().behind(scope)
         by, _ = self.c.pick(pairs)
         edges = [q for p, q in pairs if p == by]
-        ways = [self.c.pick(OPS) for _ in range(1 + self.c.one_in(3))]
-        compared = (Call(way, (by, self.c.pick(edges))[:: self.c.pick((1, 1, -1))]) for way in ways)
+        ways = [self.c.pick(OPS) for _ in range(1 + self.c.number(2))]
+        of = [(self.c.pick(edges), way) for way in ways]
+        told = [(p, q) for (p, t), (q, u) in product(own, around) if t == u and not t.nullable and p != by] or pairs
+        ties = [self.ties(way, by, q, told) for q, way in of if len(of) == 1 and way in ("lt", "gt")]
+        compared = ties or [Call(way, (by, q)[:: self.c.pick((1, 1, -1))]) for q, way in of]
         equal = (Call(self.c.pick(("eq", "same")), self.c.pick(pairs)) for _ in range(self.c.number(2)))
         own_edge = [Call("ne", (edges[0], self.known(edges[0], inner)))] if self.c.one_in(6) else []
         rows: Expr = Sng(Var(VAR))
         for condition in (*compared, *equal, *own_edge):
             rows = For("_", Pred(condition), rows)
         return self.first(For(VAR, Rel(name, row), rows), False, scope)
+
+    def ties(self, way: str, by: Elem, of: Elem, told: list[tuple[Elem, Elem]]) -> Elem:
+        """One side of which rows lie; of those on the edge some, perhaps, which more of them tells."""
+        found = Call(way, (by, of))
+        if self.c.one_in(4):
+            return found
+        behind: Elem = Call(self.c.pick(OPS), self.c.pick(told))
+        if self.c.one_in(4):
+            p, q = self.c.pick(told)
+            behind = Call("or", (Call("gt", (p, q)), Call("and", (Call("eq", (q, p)), behind))))
+        ties = Call("and", (Call("eq", (by, of)), behind))
+        return Call("or", (found, ties) if self.c.number(3) else (ties, found))
 
     def known(self, edge: Elem, scope: Scope) -> Elem:
         """A constant of the type of what is around."""

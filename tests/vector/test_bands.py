@@ -56,6 +56,15 @@ def compared(c: Choices, t: Base, names: Sequence[str]) -> Elem:
     return Call(c.pick(OPS), (a, b)[:: c.pick((1, -1))])
 
 
+def either(c: Choices, names: Sequence[str]) -> Elem:
+    """What compares columns of two generators in one of two ways, of which both may say the same of some."""
+    own = c.number(len(names))
+    other = own - 1 - c.number(len(names) - 1)
+    a, b, p, q = (Proj(Var(names[n]), field) for n in (own, other) for field in "xy")
+    first, second = Call(c.pick((*OPS, "eq")), (a, p)), Call(c.pick((*OPS, "eq")), (a, p)[:: c.pick((1, -1))])
+    return Call("or", (first, Call("and", (second, Call(c.pick(OPS), (b, q))))))
+
+
 def as_wider(c: Choices, narrow: Base, wide: Base, names: Sequence[str]) -> Elem:
     """A comparison of a column with one of a wider type of another generator."""
     own = c.number(len(names))
@@ -74,13 +83,14 @@ def random_product(c: Choices, t: Base, wide: Base | None = None) -> Product:
     conditions = [compared(c, t, names) for _ in range(1 + c.number(4))]
     if wide:
         conditions = [as_wider(c, t, wide, names) for _ in range(1 + c.number(2))] + conditions[:-1]
+    if c.one_in(3):
+        conditions[-1] = either(c, names)
     if c.one_in(2):
         conditions.append(Call(c.pick(("eq", "same")), (Proj(Var("a"), "k"), Proj(Var("b"), "k"))))
     generators = tuple((name, Rel(name, row, at)) for name, at in zip(names, states, strict=True))
     head = Tuple(tuple((f"{name}{field}", Proj(Var(name), field)) for name in names for field in "kx"))
     row_type = Record(tuple((name, dict(row.fields)[name[1]]) for name, _ in head.fields))
-    (found,) = lower(Comprehension(generators, tuple(conditions), head), row_type)
-    return found
+    return c.pick(lower(Comprehension(generators, tuple(conditions), head), row_type))
 
 
 def random_rows(c: Choices, t: Base, wide: Base | None = None) -> Rows:
