@@ -17,10 +17,9 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from ripplenest.data import columnar
-from ripplenest.data.argsort import argsort
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import index_of, matches
-from ripplenest.data.order import LEAST, MOST, By, Edges, Firsts, Within, key_numbers, prefixes_or, ranks_by
+from ripplenest.data.order import LEAST, MOST, Edges, Firsts, Within, prefixes_or
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
@@ -29,6 +28,7 @@ from ripplenest.plan.windows import Running
 from ripplenest.run.inputs import Run
 from ripplenest.vector import folding, windows
 from ripplenest.vector.binding import Input
+from ripplenest.vector.column import nulls
 
 Types = tuple[Base, ...]
 WORTH = 1 << 11  # rows that keys find, from which on reading in order is worth it
@@ -68,7 +68,7 @@ def _compared(r: Running, places: Rows) -> Rows:
 def _is_stored(run: Run, p: Product, r: Running) -> bool:
     """Whether places and rows are stored in their orders, as they are not in some states of before."""
     places, rows = r.window.places, r.window.rows
-    for table, order, source in ((r.asked, r.near, places), (r.asked, r.in_order, places), (r.of, r.rows, rows)):
+    for table, order, source in ((r.asked, r.near, places), (r.of, r.rows, rows)):
         keys, nothing = Rows.empty(tuple(p.sources[source].types[c] for c in order.key)), np.empty(0, np.uint64)
         if run.reader.within(table, Within(order, keys, nothing, nothing)) is None:
             return False
@@ -83,39 +83,17 @@ def _is_worth(run: Run, r: Running, places: Rows) -> bool:
 
 
 def _near(run: Run, r: Running, came: Rows) -> _Near:
-    """The nearest places: what each has is less in the order of rows, and no other one that is there lies between."""
-    table = came.arrow().combine_chunks()
-    near = pa.concat_tables(_candidates(run, r, came)).combine_chunks()
-    near = near.filter(near.column(r.first).is_valid())  # NULL comes last, and is no edge
-    both = pa.concat_tables([t.select([*range(len(came.types))]) for t in (near, table)]).combine_chunks()
-    group = key_numbers(both, r.near.key)
-    toward = [By(b.column, not b.descending) for b in r.near.by]
-    order = argsort(group * (len(both) + 1) + ranks_by(both, toward))
-    place = np.arange(len(both))
-    last = np.maximum.accumulate(np.where(order < len(near), place, -1))
-    found = np.where(last >= 0, order[last], -1)
-    of = np.empty(len(both), np.int64)
-    of[order] = np.where((found >= 0) & (group[found] == group[order]), found, -1)
-    own = of[len(near) :]
-    some = np.flatnonzero(own >= 0)
-    which = np.concatenate([some, np.flatnonzero(own < 0)])
-    return _Near(table.take(pa.array(which)), near.take(pa.array(own[some])))
-
-
-def _candidates(run: Run, r: Running, came: Rows) -> Iterator[pa.Table]:
-    """Of each place that came the nearest one of those of another first value; and all that share the first value, if
-    more tells them apart."""
-    keys, at = came.select(r.near.key), came.arrow().column(r.first).combine_chunks()
-    found = run.reader.first(r.asked, Firsts(r.near, keys, np.ones(len(came), np.int64), edges=Edges(at, open=True)))
+    """The nearest places: those of another first value. Of places that share it nothing would be saved, as they are as
+    many as rows."""
+    table, at = came.arrow().combine_chunks(), came.arrow().column(r.first).combine_chunks()
+    asked = Firsts(r.near, came.select(r.near.key), np.ones(len(came), np.int64), edges=Edges(at, open=True))
+    found = run.reader.first(r.asked, asked)
     run.read.append(found.read)
     run.in_vain(r.asked, found.read - len(found.rows))
-    yield found.rows.arrow()
-    if len(r.edge) > 1:
-        prefix = prefixes_or(at, LEAST)
-        ties = run.probes.within(r.asked, Within(r.in_order, keys, prefix, prefix, (at, at)))
-        assert ties is not None
-        run.in_vain(r.asked, ties.rows.cancelled())
-        yield ties.rows.arrow()
+    near, of = found.rows.arrow().combine_chunks(), found.of
+    some = np.flatnonzero(~nulls(near.column(r.first).combine_chunks()))  # NULL comes last, and is no edge
+    alone = np.setdiff1d(np.arange(len(came)), of[some])
+    return _Near(table.take(pa.array(np.concatenate([of[some], alone]))), near.take(pa.array(some)))
 
 
 def _between(run: Run, m: PlannedMap, p: Product, r: Running, near: _Near) -> Iterator[Rows | None]:
