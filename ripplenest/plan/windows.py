@@ -49,8 +49,9 @@ class Window:
 @lru_cache(maxsize=1 << 14)
 def window(p: Product, f: Folding) -> Window | None:
     """What ``p`` makes for ``f``, if these are windows: what is folded is of rows alone, keys of places alone, and what
-    goes with what is told by equalities and by comparisons with one value. None where something can fail."""
-    if len(p.sources) != 2 or p.partial or p.constant:
+    goes with what is told by equalities and by comparisons with one value. None where something else can fail than what
+    rows are compared with."""
+    if len(p.sources) != 2 or p.constant or any(len(sources_of(c)) < 2 for c in p.partial):
         return None
     found = (_window(p, f, places, rows) for places, rows in ((0, 1), (1, 0)))
     return next((w for w in found if w is not None), None)

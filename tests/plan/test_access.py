@@ -218,7 +218,7 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert len({*step.columns}) == len(step.keys)
         asks = step.band.edges if step.band else ()
         assert all({*()} < sources_of(e.scalar) <= before for e in asks)
-        assert all(any(compares(q, step.source, e) for q in p.conditions) for e in asks)
+        assert all(any(says(q, step.source, e) for q in p.conditions) for e in asks)
         COUNTS["bands"] += bool(asks)
         read_between = ranged(step)
         if read_between is not None:  # in the order of one column, by one source
@@ -269,6 +269,19 @@ def without_one(t: Scalar) -> Scalar:
         case Op("add_long", (x, Const())):
             return x
     return t
+
+
+def says(condition: Scalar, source: int, edge: Edge) -> bool:
+    """Whether ``condition`` says where an edge is, whichever way it is true."""
+    match condition:
+        case Op("or", args):
+            COUNTS["edges of several ways"] += 1
+            return all(says(a, source, edge) for a in args)
+        case Op("and", args):
+            return any(says(a, source, edge) for a in args)
+        case Op("eq", args):
+            return {*args} == {Col(source, edge.column, SCALED[edge.column]), edge.scalar}
+    return compares(condition, source, edge)
 
 
 def compares(condition: Scalar, source: int, edge: Edge) -> bool:
