@@ -27,7 +27,7 @@ from ripplenest.nrc.typecheck import dict_type
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.plan.planned import Plan, plan
-from ripplenest.plan.windows import Running
+from ripplenest.plan.running import Running
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.state.pieces import Piece
 

@@ -12,7 +12,7 @@ from ripplenest.explanation.lines import Line, Style, below, equation, laid_out,
 from ripplenest.explanation.reads import Access, column_types, key_names, shown_row
 from ripplenest.nrc.printing.printable import printable
 from ripplenest.nrc.printing.text import part, path
-from ripplenest.plan.windows import Running
+from ripplenest.plan.running import Running
 
 LEFT_OUT = 4  # maps that are not kept, of which the text shows this many
 

@@ -21,8 +21,8 @@ from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranges import is_one, pays, ranged
 from ripplenest.plan.ranking import Ranked, ranked
+from ripplenest.plan.running import Running, running
 from ripplenest.plan.telling import telling
-from ripplenest.plan.windows import Running, running
 from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
@@ -140,7 +140,7 @@ class PlannedMap:
         if self.told is None or len(self.build) != 1:
             return {}
         own = ((part, products[0]) for part, products in self.triggers if len(products) == 1 and part not in self.ways)
-        found = ((part, running(p, self.told)) for part, p in own)
+        found = ((part, running(p, self.told.keys)) for part, p in own)
         return {part: r for part, r in found if r is not None and part == r.asked}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Running totals of places that come and go: told by those near them, where rows lie in between (``plan/windows.py``).
+"""Running totals of places that come and go: told by those near them, where rows lie in between (``plan/running.py``).
 
 Of rows R before a batch and ΔR, with places L that the totals T of before the batch are of: a place l that comes is
 
@@ -24,7 +24,7 @@ from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.product import Product
-from ripplenest.plan.windows import Running
+from ripplenest.plan.running import Running
 from ripplenest.run.inputs import Run
 from ripplenest.vector import folding, windows
 from ripplenest.vector.binding import Input

@@ -50,7 +50,7 @@ class Spans:
 def parts(p: Product, f: Folding, sources: Sequence[Rows], room: Room) -> list[Sequence[Rows]]:
     """``sources`` in parts whose windows are folded at a time: those of a key are in one. Where nothing divides them
     they are one."""
-    w = window(p, f)
+    w = window(p, f.keys)
     many = max(-(-len(rows) // room.rows(rows.types)) for rows in sources) if w is not None and w.keys else 1
     if w is None or many <= 1:
         return [sources]
@@ -68,7 +68,7 @@ def _divided(rows: Rows, key: Sequence[int], many: int) -> list[Rows]:
 def pieces(p: Product, f: Folding, sources: Sequence[Rows]) -> Rows | None:
     """What ``p`` adds to the keys of ``f``, in pieces. None where it makes no windows, or few combinations, or a sum
     that could leave 62 bits, or where some value that may not be asked for cannot be computed."""
-    w = window(p, f)
+    w = window(p, f.keys)
     if w is None:
         return None
     own = [Input.of(rows) for rows in sources]

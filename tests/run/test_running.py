@@ -18,7 +18,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
-from ripplenest.plan.windows import Running as Told
+from ripplenest.plan.running import Running as Told
 from ripplenest.plan.windows import window
 from ripplenest.run import running, sizes
 from ripplenest.run.inputs import Run
@@ -58,7 +58,7 @@ def told(run: Run, m: PlannedMap, p: Product, r: Told) -> Rows | None:
 
 def folded(p: Product, f: Folding, *given: Any) -> Rows | None:
     """``folded``, of which it is counted what it found."""
-    found, own = FOLD(p, f, *given), window(p, f)
+    found, own = FOLD(p, f, *given), window(p, f.keys)
     assert own is not None
     COUNTS["folded"] += found is not None and len(found) > 0
     COUNTS["both edges"] += found is not None and len(found) > 0 and len(own.edges) > 1
