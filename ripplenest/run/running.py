@@ -31,7 +31,7 @@ from ripplenest.vector.binding import Input
 from ripplenest.vector.column import nulls
 
 Types = tuple[Base, ...]
-WORTH = 1 << 11  # rows that keys find, from which on reading in order is worth it
+WORTH = 1 << 14  # rows that keys find, from which on reading in order is worth it
 
 
 @frozen

@@ -140,7 +140,13 @@ def at(n: int, first: int = 0) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[rn.Database]:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some thousand rows of a user are enough."""
+    monkeypatch.setattr(running, "WORTH", 1_000)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, few: None) -> Iterator[rn.Database]:  # noqa: ARG001
     with rn.open(tmp_path / "state") as db:
         db.relation("E", Move, key="id")
         db.load("E", [{"id": i, "user": i % 2, "at": i, "v": i % 7, "w": i / 4} for i in range(ROWS)])
@@ -180,6 +186,7 @@ def of_each_day(D: rn.Bag[Day]):
     ]
 
 
+@pytest.mark.usefixtures("few")
 def test_so_it_is_in_inner_bags(tmp_path: Path) -> None:
     """And no sums of what each time has are kept, which would be read up to it."""
     moves = [{"id": i, "user": 1, "at": i, "v": i % 7, "w": None} for i in range(ROWS)]
