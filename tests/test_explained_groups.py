@@ -84,11 +84,20 @@ def test_orders_say_where_they_keep_a_row_several_times() -> None:
     def each(E: rn.Bag[Event]):  # type: ignore[no-untyped-def]
         return [{"user": user, "v": max(e.v for e in es)} for user, es in rn.group_by(E, lambda e: e.user)]
 
+    @rn.view
+    def times(E: rn.Bag[Event]):  # type: ignore[no-untyped-def]
+        return [{"id": a.id, "v": max(b.v * a.at + b.user * a.user for b in E if b.user == a.user)} for a in E]
+
+    (r,) = rn.explain(times).json()["rankings"]
+    assert (r["fits"], r["holds"]) == ([], ["b.v · a.at + b.user · a.user"])
+    text = " ".join(rn.explain(times).text.split())
+    assert "for each place, of which it holds `b.v · a.at + b.user · a.user`: up to the square of a group" in text
     found = [[r["fits"] for r in rn.explain(view).json()["rankings"]] for view in (largest, before, each)]
     assert found == [[["b.v ≠ a.v", "b.at ≤ a.at + 5"]], [[]], [[]]]
     said = "a row is kept once for each place that it fits by {}: up to the square of a group"
     text = " ".join(rn.explain(largest).text.split())
     assert said.format("`b.v ≠ a.v` and `b.at ≤ a.at + 5`") in text
+    assert not any(r["holds"] for view in (largest, before, each) for r in rn.explain(view).json()["rankings"])
     assert not any("square" in rn.explain(view).text for view in (before, each))
 
 

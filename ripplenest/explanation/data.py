@@ -97,6 +97,7 @@ def _ranking(r: RankingFact) -> Json:
         "limit": r.limit,
         "nothing": None if r.nothing is None else list(r.nothing),
         "fits": list(r.fits),
+        "holds": list(r.holds),
     }
 
 

@@ -14,9 +14,11 @@ from ripplenest.nrc.paths import path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, path
 from ripplenest.nrc.rewriting.integers import as_integers
-from ripplenest.nrc.syntax import Call, Elem, Expr, Lit, Order, Proj, Var
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.syntax import Call, Elem, Expr, Lit, Order, Proj, Tuple, Var
 from ripplenest.nrc.types import Label
-from ripplenest.nrc.walk import free_vars, rebuild_elem
+from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
 STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
 STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
@@ -27,7 +29,8 @@ class RankingFact:
     """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
     are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one.
     ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do.
-    ``fits``: the conditions by which one row is in the orders of several places, each of which keeps it."""
+    ``fits``: the conditions by which one row is in the orders of several places, each of which keeps it; ``holds``:
+    what it has of each of these places."""
 
     name: str
     at: str
@@ -40,6 +43,7 @@ class RankingFact:
     edge: str | None
     open: bool
     fits: tuple[str, ...]
+    holds: tuple[str, ...]
 
 
 def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
@@ -53,19 +57,52 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     kept = f.stages.program.by_name[r.kept]
     edge = None if r.edge is None else lineage[columns_of(Label((r.definition.site,)))]
     is_open = r.edge is not None and r.edge.open
-    by, fits = tuple(map(_way, r.order)), tuple(dict.fromkeys(_fits(kept, f)))
-    return RankingFact(m.name, m.at, r.kept, kept.term, lineage, by, r.limit, nothing, edge, is_open, fits)
+    by = tuple(map(_way, r.order))
+    fits, holds = (tuple(dict.fromkeys(found)) for found in (_fits(kept, f), _holds(kept, f)))
+    return RankingFact(m.name, m.at, r.kept, kept.term, lineage, by, r.limit, nothing, edge, is_open, fits, holds)
 
 
 def _fits(kept: Map, f: Facts) -> Iterator[str]:
     """What compares rows with what is around them by no equality."""
-    domains = {m.name for m in f.stages.program.of_kind(MapKind.DOMAIN)}
     for c in kept.products:
-        places = frozenset(var for var, rel in c.generators if rel.name in domains)
+        places = _places(c, f)
         for t in c.conditions:
-            is_equality = isinstance(t, Call) and t.fn in ("eq", "same")
-            if not is_equality and free_vars(t) & places and free_vars(t) - places:
+            if not _is_equality(t) and free_vars(t) & places and free_vars(t) - places:
                 yield show_elem(as_integers(_around(t, places)))
+
+
+def _holds(kept: Map, f: Facts) -> Iterator[str]:
+    """What rows hold of what is around them, where no equality with a value of theirs says what that is."""
+    for c in kept.products:
+        places = _places(c, f)
+        told = {own for t in c.conditions if _is_equality(t) for own in _of_places(t, places)}
+        for t in _leaves(simplify_elem(Proj(c.head, ROW))):
+            if {*_of_places(t, places)} - told:
+                yield show_elem(as_integers(_around(t, places)))
+
+
+def _places(c: Comprehension, f: Facts) -> frozenset[str]:
+    """The variables of what is around."""
+    domains = {m.name for m in f.stages.program.of_kind(MapKind.DOMAIN)}
+    return frozenset(var for var, rel in c.generators if rel.name in domains)
+
+
+def _is_equality(t: Elem) -> bool:
+    return isinstance(t, Call) and t.fn in ("eq", "same")
+
+
+def _of_places(t: Elem, places: frozenset[str]) -> Iterator[Elem]:
+    """The columns of places that ``t`` reads."""
+    return (n for n in nodes(t) if isinstance(n, Proj) and isinstance(n.of, Var) and n.of.name in places)
+
+
+def _leaves(t: Elem) -> Iterator[Elem]:
+    """The values that a row is made of."""
+    if isinstance(t, Tuple):
+        for _, own in t.fields:
+            yield from _leaves(own)
+    else:
+        yield t
 
 
 def _around(t: Elem, places: frozenset[str]) -> Elem:
@@ -101,4 +138,8 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
         if r.fits:
             shown = " and ".join(f"`{t}`" for t in r.fits)
             said = f"a row is kept once for each place that it fits by {shown}: up to the square of a group"
+            yield from wrapped("access", "    ", said, width, " ")
+        if r.holds:
+            shown = ", ".join(f"`{t}`" for t in r.holds)
+            said = f"a row is kept once for each place, of which it holds {shown}: up to the square of a group"
             yield from wrapped("access", "    ", said, width, " ")
