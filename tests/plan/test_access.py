@@ -503,5 +503,6 @@ def test_coverage() -> None:
             "orders of builds",
             "bands",
             "between",
+            "edges of several ways",
         )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS

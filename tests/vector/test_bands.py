@@ -61,6 +61,7 @@ def either(c: Choices, names: Sequence[str]) -> Elem:
     own = c.number(len(names))
     other = own - 1 - c.number(len(names) - 1)
     a, b, p, q = (Proj(Var(names[n]), field) for n in (own, other) for field in "xy")
+    COUNTS["either"] += 1
     first, second = Call(c.pick((*OPS, "eq")), (a, p)), Call(c.pick((*OPS, "eq")), (a, p)[:: c.pick((1, -1))])
     return Call("or", (first, Call("and", (second, Call(c.pick(OPS), (b, q))))))
 
@@ -263,6 +264,6 @@ def test_products_that_differ_in_an_edge(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_enough_was_met() -> None:
     if COUNTS["rows"] < 50:
         pytest.skip("the tests of this module did not all run")
-    wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved", "apart")
+    wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved", "apart", "either")
     assert all(COUNTS[what] > times(15, 300) for what in wanted) and COUNTS["no value"] > times(3, 100), COUNTS
     assert all(COUNTS[f"{a} as {b}"] > times(3, 100) for a, b in WIDER), COUNTS
