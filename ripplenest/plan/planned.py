@@ -136,8 +136,9 @@ class PlannedMap:
 
     @cached_property
     def running(self) -> dict[str, Running]:
-        """By part whose change are places of it, how what they come to is told by those near them."""
-        if self.told is None or len(self.build) != 1:
+        """By part whose change are places of it, how what they come to is told by those near them. Not of a sum map, of
+        which others read what each part has done to it."""
+        if self.kind is not MapKind.GROUP or self.told is None or len(self.build) != 1:
             return {}
         own = ((part, products[0]) for part, products in self.triggers if len(products) == 1 and part not in self.ways)
         found = ((part, running(p, self.told.keys)) for part, p in own)

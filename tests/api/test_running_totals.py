@@ -202,6 +202,44 @@ def test_so_it_is_in_inner_bags(tmp_path: Path) -> None:
         assert not any(m["kind"] == "auxiliary" for m in db.view("of_each_day").explain().json()["maps"])
 
 
+@rn.record
+class Rate:
+    id: int
+    user: int
+    rate: int
+
+
+@rn.view
+def rated(E: rn.Bag[Move], F: rn.Bag[Rate]):
+    return [
+        {
+            "id": a.id,
+            "x": sum(b.v * c.rate for b in E for c in F if b.user == a.user and b.at <= a.at and c.user == a.user),
+        }
+        for a in E
+    ]
+
+
+@pytest.mark.usefixtures("few")
+def test_sums_that_others_read_by_part_are_joined(tmp_path: Path) -> None:
+    """What each part did to them is asked for by statements of other parts, and pieces are of no part."""
+    with rn.open(tmp_path / "state") as db:
+        db.relation("E", Move, key=("user", "at"))
+        db.relation("F", Rate, key="id")
+        db.load("E", [{"id": i, "user": i % 5, "at": i, "v": 3, "w": None} for i in range(5_000)])
+        db.load("F", [{"id": i, "user": i % 5, "rate": 2} for i in range(50)])
+        db.create(rated)
+        facts = db.view("rated").explain().json()
+        sums = {m["name"] for m in facts["maps"] if m["kind"] == "auxiliary"}
+        assert any({"E", "rated/Dom[rated/G[rated.x]]"} <= {s["part"] for s in facts["statements"] if s["map"] == m}
+                   for m in sums)  # fmt: skip
+        assert not any(s["near"] for s in facts["statements"] if s["map"] in sums)
+        with db.batch(policy="incremental") as b:
+            b.insert("E", at(2))
+            b.insert("F", [{"id": FAR, "user": 1, "rate": 5}])
+        assert db.verify()
+
+
 def test_explain_says_so(kept: rn.Database) -> None:
     text = " ".join(str(kept.view("up_to").explain()).split())
     assert "or reads the place before each one, what that comes to, and the rows of E between the two" in text
