@@ -43,8 +43,8 @@ NO_PLACE = Rows.of_counts((), {(): 1})  # of what does not depend on what is aro
 class Run:
     """One run over a program: the tables before it, and what is known to change, as statements see it; where what is
     stored changes otherwise, that (``moved``); of groups and first rows what readers have ``seen``. What parts have
-    ``caused`` in auxiliary maps may be ``added_up``: how many rows it is then, by map and part. By map what is ``told``
-    of it without a join, in pieces.
+    ``caused`` in auxiliary maps may be ``added_up``: how many rows it is then, by map and part. By map the ``pieces``
+    that it is told of without a join.
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
     and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
@@ -59,7 +59,7 @@ class Run:
     added_up: dict[tuple[str, str], int] = field(factory=dict)
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
-    told: dict[str, Rows] = field(factory=dict)
+    pieces: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
     cancelled: dict[str, int] = field(factory=dict)
     jobs: list[int] = field(factory=list)

@@ -189,13 +189,13 @@ def _is_told(run: Run, m: PlannedMap, part: str, products: Sequence[Product]) ->
     r = m.running.get(part) if run.handing is None and run.steps is None else None
     found = running.contributed(run, m, products[0], r) if r is not None and run.plan.tells(r) else None
     if found is not None:
-        run.told[m.name] = found
+        run.pieces[m.name] = found
     return found is not None
 
 
 def _with_told(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> tuple[Rows, bool]:
     """What all statements of a map contribute, and whether in pieces."""
-    told = run.told.get(m.name)
+    told = run.pieces.get(m.name)
     if told is None:
         return made, in_pieces
     return told.plus(made if in_pieces else piece(m.adding, made)), True

@@ -32,9 +32,9 @@ from ripplenest.vector.numbers import longs
 
 WORTH, TIMES = 1 << 14, 4  # combinations, and for each place and row, from which on they are not made
 
-Side = Literal["left", "right"]
-LOW: Mapping[str, Side] = {"ge": "left", "gt": "right"}  # by comparison, on which side of equal values the first row is
-HIGH: Mapping[str, Side] = {"lt": "left", "le": "right"}  # and the first that is none any more
+Beside = Literal["left", "right"]  # of equal values
+LOW: Mapping[str, Beside] = {"ge": "left", "gt": "right"}  # by comparison, where the first row is
+HIGH: Mapping[str, Beside] = {"lt": "left", "le": "right"}  # and the first that is none any more
 
 
 @frozen(eq=False)
