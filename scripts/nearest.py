@@ -2,9 +2,10 @@
 
     python -P scripts/nearest.py [groups]
 
-Events of ten users, or of so many: how long after the one before it each was, and their sessions, which begin where no
-event was shortly before. Printed are the rows of all maps of the view, how long it took to make it, and of a batch of
-one new event, which is a session of its own, the rows that were read, and the median time of 20 such batches.
+Events of ten users, or of so many: how long after the one before it each was, their sessions, which begin where no
+event was shortly before, and what the greatest cost was so far. Printed are the rows of all maps of the view, how long
+it took to make it, and of a batch of one new event, which is a session of its own, the rows that were read, and the
+median time of 20 such batches.
 """
 
 import sys
@@ -27,6 +28,7 @@ class Event:
     id: int
     user: int
     at: int
+    cost: int
 
 
 @rn.view
@@ -58,6 +60,12 @@ def sessions(E: Bag[Event]) -> list[dict[str, object]]:
     ]
 
 
+@rn.view
+def peaks(E: Bag[Event]) -> list[dict[str, object]]:
+    """The greatest cost of a user up to each event."""
+    return [{"id": a.id, "peak": max(b.cost for b in E if b.user == a.user and b.at <= a.at)} for a in E]
+
+
 def moment(i: int) -> int:
     """When the event of a number was: there is a pause behind each hundred."""
     return 2 * i + i // IN_A_ROW * PAUSE
@@ -65,7 +73,7 @@ def moment(i: int) -> int:
 
 def events(rows: int, users: int) -> list[dict[str, int]]:
     """As many of each user."""
-    return [{"id": i, "user": i % users, "at": moment(i)} for i in range(rows)]
+    return [{"id": i, "user": i % users, "at": moment(i), "cost": i * 7_919 % 10_007} for i in range(rows)]
 
 
 def measured(view: rn.View, rows: int, users: int) -> Iterator[str]:
@@ -82,7 +90,7 @@ def measured(view: rn.View, rows: int, users: int) -> Iterator[str]:
         for n in range(BATCHES):
             started = perf_counter()
             with db.batch() as b:
-                b.insert("E", [{"id": rows + n, "user": n % users, "at": pause + n * (GAP + 1)}])
+                b.insert("E", [{"id": rows + n, "user": n % users, "at": pause + n * (GAP + 1), "cost": n}])
             times.append(perf_counter() - started)
             read = max(read, b.report.rows_read)
         yield from (f"{rows:,}", f"{stored:,}", f"{made:.2f} s", f"{read}", f"{1000 * median(times):.1f} ms")
@@ -92,7 +100,7 @@ def main() -> None:
     """Prints a line for each view and number of events."""
     users = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     print(f"{'view':10} {'events':>10} {'rows stored':>12} {'made in':>10} {'rows read':>10} {'a batch':>10}")
-    for view in (gaps, sessions):
+    for view in (gaps, sessions, peaks):
         for rows in ROWS:
             print("{:10} {:>10} {:>12} {:>10} {:>10} {:>10}".format(view.name, *measured(view, rows, users)))
 

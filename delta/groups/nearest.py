@@ -11,10 +11,15 @@ beside the columns that it is of, T⟨Π,v(c),c⟩: what reads a row of T is loo
 
     T = for y in O union sng⟨⟨Π(y),–,–⟩, y, false⟩ ⊎ for l in Dom_T union sng⟨⟨Π(l),v(l),c(l)⟩, –, true⟩
 
+Where the value is of something else than what orders rows first, as it is of the greatest amount up to a day, rows have
+that beside them, O = [Π ↦ for b in R where c union sng⟨t, k(b)⟩], and T is the first of those so far
+(``run/so_far.py``). Then what else is asked of rows are equalities alone: else O would have all of R for each place.
+
 O has rows that no place asks for, so nothing in it may fail.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
@@ -25,14 +30,17 @@ from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.paths import columns_read, map_columns
+from ripplenest.nrc.rewriting.bands import compared
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple, Var
+from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Order, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
 from ripplenest.nrc.walk import free_lets, free_vars, replace_let
+
+MOST = 1_000  # first rows so far, of which each takes a pass over all rows
 
 ANY: Mapping[Kind, object] = {
     "bool": False,
@@ -50,17 +58,20 @@ ANY: Mapping[Kind, object] = {
 @frozen
 class Edge:
     """The parameter of a place behind whose value its rows are; whether it is ``open``, and none lie on it. ``value``:
-    what it is, of the numbers of the parameters behind it, if it is computed of these."""
+    what it is, of the numbers of the parameters behind it, if it is computed of these. ``by``: what rows compare with
+    it, if that is not what orders them first, in an order in which they are behind it."""
 
     param: str
     open: bool
     value: Elem | None = None
+    by: Order | None = None
 
 
 @frozen
 class Behind:
     """First rows of all, of which those behind a ``value`` of a ``type`` are wanted. It is of what is ``around``: of
-    groups, too, which have one row each, and were beside the rows."""
+    groups, too, which have one row each, and were beside the rows. They compare ``by`` something with it, if that is
+    not what orders them first."""
 
     rows: Top
     value: Elem
@@ -68,6 +79,7 @@ class Behind:
     open: bool
     around: Around
     groups: tuple[tuple[str, Expr], ...]
+    by: Order | None = None
 
     @property
     def told_by(self) -> tuple[Elem, ...]:
@@ -75,13 +87,13 @@ class Behind:
         read = columns_read(self.value, free_vars(self.value), self.around.pi)
         return () if self.value in read else read
 
-    def edge(self, param: str) -> Edge:
-        """That of the parameter that has the value."""
+    def edge(self, param: str, by: Order | None) -> Edge:
+        """That of the parameter that has the value, which rows compare ``by`` something with."""
         numbers = {t: Var(str(i)) for i, t in enumerate(self.told_by)}
         if not numbers:
-            return Edge(param, self.open)
+            return Edge(param, self.open, by=by)
         of = map_columns(self.value, free_vars(self.value), self.around.pi, lambda column: numbers[column])
-        return Edge(param, self.open, of)
+        return Edge(param, self.open, of, by)
 
     def beside(self, e: Expr) -> Expr:
         """``e``, which reads the groups."""
@@ -96,8 +108,21 @@ def behind(t: Top, around: Around) -> Behind | None:
     rows = chain(t.of, t.var)
     if not t.order or not _is_plain(elem_type(rows.head, around.inside(rows.generators).pi)):
         return None
-    found = (_behind(t, rows, c, around) for c in rows.conjuncts)
-    return next((b for b in found if b is not None), None)
+    first = (_behind(t, rows, c, around, _first(t, rows)) for c in rows.conjuncts)
+    other = (_behind(t, rows, c, around, by) for c in rows.conjuncts for by in _compared(c, rows))
+    return next((b for b in (*first, *other) if b is not None), None)
+
+
+def _first(t: Top, rows: Chain) -> Order:
+    """What orders rows first."""
+    return evolve(t.order[0], by=read(t.order[0].by, {t.var: rows.head}))
+
+
+def _compared(c: Elem, rows: Chain) -> Iterator[Order]:
+    """What ``c`` compares of rows, each in the order in which they would be behind something."""
+    for own, _, upper, _ in compared([c]):
+        if free_vars(own) and free_vars(own) <= rows.own:
+            yield Order(own, descending=upper)
 
 
 def tied(t: Top, around: Around) -> tuple[Top, Expr] | None:
@@ -111,11 +136,12 @@ def tied(t: Top, around: Around) -> tuple[Top, Expr] | None:
     rows = chain(t.of, t.var)
     types = around.inside(rows.generators).pi
     for c in rows.conjuncts if t.order else ():
-        by, every = read(t.order[0].by, {t.var: rows.head}), [*disjuncts(c)]
-        for p in every if len(every) > 1 else ():
-            value, is_open = edge(p, by, t.order[0].descending, types)
+        every = [*disjuncts(c)]
+        ways = ((p, by) for p in every for by in (_first(t, rows), *_compared(p, rows)))
+        for p, by in ways if len(every) > 1 else ():
+            value, is_open = edge(p, by.by, by.descending, types)
             beside = [q for q in every if q is not p]
-            if value is None or not is_open or not all(_lies_on(q, by, value) for q in beside):
+            if value is None or not is_open or not all(_lies_on(q, by.by, value) for q in beside):
                 continue
             first, others = (_instead(rows, c, q) for q in (p, reduce(lambda a, b: Call("or", (a, b)), beside)))
             if _are_total(others, around) and behind(found := evolve(t, of=first.term(first.head)), around) is not None:
@@ -147,19 +173,39 @@ def _opened(e: Expr, around: Around) -> Expr:
     return simplify(e, around.gamma, around.pi)
 
 
-def _behind(t: Top, every: Chain, c: Elem, around: Around) -> Behind | None:
-    """Without the condition ``c``, if it is the one that says so."""
-    by, types = read(t.order[0].by, {t.var: every.head}), around.inside(every.generators).pi
-    value, is_open = edge(c, by, t.order[0].descending, types)
+def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind | None:
+    """Without the condition ``c``, if it is the one that says so of what rows are ordered ``by``, then or at first."""
+    types, is_first = around.inside(every.generators).pi, by == _first(t, every)
+    value, is_open = edge(c, by.by, by.descending, types)
     if value is None:
         return None
     groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
     generators = tuple(g for g in every.generators if g not in groups)
-    rows = Chain(generators, (*(p for p in every.conjuncts if p != c), *has_value(by, types)), every.head)
+    rows = Chain(generators, (*(p for p in every.conjuncts if p != c), *has_value(by.by, types)), every.head)
     own = elem_type(value, types)
-    if not isinstance(own, Base) or not _is_of(value, by, rows, types) or not _never_fails(rows, t, types):
+    if not isinstance(own, Base) or not _is_of(value, by.by, rows, types) or not _never_fails(rows, t, types):
         return None
-    return Behind(evolve(t, of=rows.term(rows.head)), value, own, is_open, around.inside(groups), groups)
+    if not is_first and not (t.limit <= MOST and is_total(by.by, types) and _are_shared(rows, t)):
+        return None
+    found = evolve(t, of=rows.term(rows.head))
+    return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by)
+
+
+def _are_shared(rows: Chain, t: Top) -> bool:
+    """Whether places have rows in common but for those that equalities tell, and these are not the few that a group or
+    other first rows have for each."""
+    terms = (rows.head, *(read(o.by, {t.var: rows.head}) for o in t.order))
+    answers = (e for _, e in rows.generators if isinstance(e, Apply) and isinstance(e.dictionary, GroupRel))
+    are_own = all(free_vars(own) <= rows.own for own in (*terms, *answers))
+    return are_own and all(_is_shared(c, rows.own) for c in rows.conjuncts)
+
+
+def _is_shared(c: Elem, own: AbstractSet[str]) -> bool:
+    match c:
+        case Call("eq" | "same", (a, b)) if free_vars(c) - own:
+            sides = (free_vars(a), free_vars(b))
+            return any(x <= own and not y & own for x, y in (sides, sides[::-1]))
+    return free_vars(c) <= own
 
 
 def _has_one_row(e: Expr, rows: Chain) -> bool:

@@ -74,7 +74,7 @@ class Ranking:
     @property
     def ordered(self) -> Hashable:
         """What is made of the rows of the definition."""
-        behind = self.edge and (self.edge.open, self.edge.value, self.asked_by)
+        behind = self.edge and (self.edge.open, self.edge.value, self.edge.by, self.asked_by)
         return self.row, self.order, self.limit, self.total, behind
 
     @property
@@ -122,6 +122,8 @@ class Ranking:
         """Which rows of its definition are stored, as text."""
         ways = (show_elem(o.by) + " desc" * o.descending + " nulls first" * o.nulls_first for o in self.order)
         behind = "" if self.edge is None else f" behind {'an open ' * self.edge.open}{self.edge.param}"
+        if self.edge is not None and self.edge.by is not None:
+            behind += f" by {show_elem(self.edge.by.by)}{' desc' * self.edge.by.descending}"
         return f"first {self.limit} of {self.kept} by {', '.join(ways)}{behind}" + " for every place" * self.total
 
     @property
@@ -163,19 +165,39 @@ def as_top(g: Group) -> Top:
     return Top(g.site, g.var, of, (order,), 1)
 
 
-def ordered_rows(t: Top) -> tuple[Expr, tuple[Order, ...]]:
-    """The rows ⟨row, o…⟩ of a τ, and its order over them. What orders them a second time does not matter."""
+def ordered_rows(t: Top, beside: Order | None = None) -> tuple[Expr, tuple[Order, ...], Order | None]:
+    """The rows ⟨row, o…⟩ of a τ, its order over them, and what is ``beside`` it over them, which is of what rows are
+    made of. What orders them a second time does not matter."""
     rows = chain(t.of, t.var)
     columns: list[tuple[str, Elem]] = []
     orders: dict[Elem, Order] = {}
     for o in t.order:
-        if _is_path(o.by, t.var):
-            by = _in_row(o.by, t.var)
-        else:
-            by = Proj(Var(RANKED), f"o{len(columns)}")
-            columns.append((by.field, read(o.by, {t.var: rows.head})))
+        by = _in_row(o.by, t.var) if _is_path(o.by, t.var) else _column(read(o.by, {t.var: rows.head}), columns)
         orders.setdefault(by, evolve(o, by=by))
-    return rows.term(Tuple(((ROW, rows.head), *columns))), tuple(orders.values())
+    if beside is not None:
+        found = _path(beside.by, rows.head, Proj(Var(RANKED), ROW))
+        beside = evolve(beside, by=_column(beside.by, columns) if found is None else found)
+    return rows.term(Tuple(((ROW, rows.head), *columns))), tuple(orders.values()), beside
+
+
+def _column(t: Elem, columns: list[tuple[str, Elem]]) -> Elem:
+    """The column beside a row that ``t`` is, a new one if none of ``columns`` is that yet."""
+    name = next((name for name, own in columns if own == t), f"o{len(columns)}")
+    if len(columns) == int(name[1:]):
+        columns.append((name, t))
+    return Proj(Var(RANKED), name)
+
+
+def _path(t: Elem, head: Elem, at: Elem) -> Elem | None:
+    """Where ``t`` is in ``head``, which is ``at`` a path; None where it is nowhere."""
+    if t == head:
+        return at
+    if isinstance(head, Tuple):
+        found = (_path(t, own, Proj(at, name)) for name, own in head.fields)
+        return next((p for p in found if p is not None), None)
+    if isinstance(t, Proj) and (below := _path(t.of, head, at)) is not None:
+        return Proj(below, t.field)
+    return None
 
 
 def _is_path(t: Elem, var: str) -> bool:

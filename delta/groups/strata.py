@@ -306,7 +306,7 @@ class Cutter:
             site = self._copied(t.site, "behind")
             before = self._ranked(evolve(first, site=site), around.row_of(first), around, total=False)
             t = evolve(t, of=Plus(For(t.var, before, Sng(Var(t.var))), others))
-        rows, order = ordered_rows(t)
+        rows, order, _ = ordered_rows(t)
 
         def make(site: str) -> tuple[InL, Ranking]:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
@@ -317,13 +317,13 @@ class Cutter:
 
     def _behind(self, b: Behind, row: Type, total: bool) -> Expr:
         """T⟨Π,v,c⟩"""
-        rows, order = ordered_rows(b.rows)
+        rows, order, by = ordered_rows(b.rows, b.by)
 
         def make(site: str) -> tuple[InL, Ranking]:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
             label, definition = close(kept, rows, b.around.pi, b.around.lets)
             names = Names(frozenset(p for p, _ in label.args))
-            edge = b.edge(names.fresh("edge"))
+            edge = b.edge(names.fresh("edge"), by)
             more = [((names.fresh(path_name(t)), elem_type(t, b.around.pi)), t) for t in b.told_by]
             places = Site(name, (*definition.site.params, (edge.param, b.type), *(own for own, _ in more)))
             found = Ranking(name, kept, definition, places, row, order, b.rows.limit, total, site, edge)

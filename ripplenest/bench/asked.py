@@ -7,7 +7,7 @@ from attrs import frozen
 
 WORKLOADS = (
     "f2", "nested", "flat", "nn2", "nf2", "groupby", "joingroup", "triangles", "top10", "most", "chain", "paths",
-    "moments", "sessions", "gaps", "balances",
+    "moments", "sessions", "gaps", "balances", "peaks",
 )  # fmt: skip
 ENGINES = ("local", "spark")
 MEMORY = re.compile(r"[1-9]\d*[kmgt]", re.ASCII)

@@ -1,4 +1,5 @@
-"""A view of running totals, which is measured: entries of accounts, each with what the account had come to."""
+"""Views of running totals and of greatest values so far, which are measured: entries of accounts, each with what the
+account had come to, or the largest of its amounts."""
 
 from typing import Any
 
@@ -27,6 +28,14 @@ def balances(N: Bag[Entry]) -> list[Any]:
     """Entries with the balance behind each."""
     return [
         {"id": n.id, "balance": sum(m.amount for m in N if m.account == n.account and m.moment <= n.moment)} for n in N
+    ]
+
+
+@rn.view
+def peaks(N: Bag[Entry]) -> list[Any]:
+    """Entries with the largest amount up to each."""
+    return [
+        {"id": n.id, "peak": max(m.amount for m in N if m.account == n.account and m.moment <= n.moment)} for n in N
     ]
 
 

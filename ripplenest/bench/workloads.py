@@ -166,8 +166,15 @@ BALANCES = Workload(
     sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
+PEAKS = Workload(
+    "peaks", "entries, each with the largest amount of its account so far", balances.peaks,
+    (Relation("N", balances.Entry, ("id",)),), balances.tables,
+    lambda data: Changes(between.Fresh(data, balances.new).fresh), lambda data: data.pair_count, "entries",
+    sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
+
 EVERY = (
     F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS, SESSIONS, GAPS,
-    BALANCES,
+    BALANCES, PEAKS,
 )  # fmt: skip
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

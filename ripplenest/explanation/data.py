@@ -96,6 +96,9 @@ def _ranking(r: RankingFact) -> Json:
         "by": list(r.by),
         "limit": r.limit,
         "nothing": None if r.nothing is None else list(r.nothing),
+        "edge": r.edge,
+        "open": r.open,
+        "so_far": r.so_far,
         "fits": list(r.fits),
         "holds": list(r.holds),
     }

@@ -22,13 +22,17 @@ from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
 STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
 STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
+STEP_SO_FAR = "what comes or goes is followed from place to place, until one has the same first rows as before"
+SHOWN = {(True, False): "≤", (True, True): "<", (False, False): "≥", (False, True): ">"}
+"""How rows compare with an edge that they are behind in an order, which may be descending, and the edge open."""
 
 
 @frozen
 class RankingFact:
     """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
     are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one.
-    ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do.
+    ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do;
+    ``so_far``: how they compare with it, where that is not what orders them first.
     ``fits``: the conditions by which one row is in the orders of several places, each of which keeps it; ``holds``:
     what it has of each of these places."""
 
@@ -42,6 +46,7 @@ class RankingFact:
     nothing: tuple[str, ...] | None
     edge: str | None
     open: bool
+    so_far: str | None
     fits: tuple[str, ...]
     holds: tuple[str, ...]
 
@@ -57,9 +62,12 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     kept = f.stages.program.by_name[r.kept]
     edge = None if r.edge is None else lineage[columns_of(Label((r.definition.site,)))]
     is_open = r.edge is not None and r.edge.open
-    by = tuple(map(_way, r.order))
+    by, so_far = tuple(map(_way, r.order)), None
+    if r.edge is not None and r.edge.by is not None:
+        so_far = f"{show_elem(_named(r.edge.by.by))} {SHOWN[r.edge.by.descending, is_open]} {edge}"
     fits, holds = (tuple(dict.fromkeys(found)) for found in (_fits(kept, f), _holds(kept, f)))
-    return RankingFact(m.name, m.at, r.kept, kept.term, lineage, by, r.limit, nothing, edge, is_open, fits, holds)
+    place = lineage, by, r.limit, nothing, edge, is_open, so_far
+    return RankingFact(m.name, m.at, r.kept, kept.term, *place, fits, holds)
 
 
 def _fits(kept: Map, f: Facts) -> Iterator[str]:
@@ -130,11 +138,11 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
         yield from equation("h", r.h, width, 4)
         yield from wrapped("", "    lineage ", f"({', '.join(r.lineage)})" if r.lineage else "none: all rows", width)
         by = ", ".join(r.by) if r.by else "all columns"
-        where = "" if r.edge is None else f" behind {r.edge}" if r.open else f" from {r.edge} on"
-        yield from wrapped("", "    first ", f"{r.limit:,} by {by}{where}, kept in this order in {part(r.kept)}", width)
+        yield from wrapped("", "    first ", f"{r.limit:,} by {by}{_where(r)} in {part(r.kept)}", width)
         if r.nothing is not None:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(r.nothing)}⟩", width)
-        yield from wrapped("access", "    ", STEP if r.edge is None else STEP_BEHIND, width, " ")
+        step = STEP if r.edge is None else STEP_BEHIND if r.so_far is None else STEP_SO_FAR
+        yield from wrapped("access", "    ", step, width, " ")
         if r.fits:
             shown = " and ".join(f"`{t}`" for t in r.fits)
             said = f"a row is kept once for each place that it fits by {shown}: up to the square of a group"
@@ -143,3 +151,11 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
             shown = ", ".join(f"`{t}`" for t in r.holds)
             said = f"a row is kept once for each place, of which it holds {shown}: up to the square of a group"
             yield from wrapped("access", "    ", said, width, " ")
+
+
+def _where(r: RankingFact) -> str:
+    """Which rows are the ones of a place, and how they are kept."""
+    if r.so_far is not None:
+        return f" of those with {r.so_far}, kept in the order of that"
+    where = "" if r.edge is None else f" behind {r.edge}" if r.open else f" from {r.edge} on"
+    return f"{where}, kept in this order"

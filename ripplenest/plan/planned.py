@@ -273,8 +273,9 @@ class Plan:
         for m in self.maps:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
             products = [(tables, *_rows_made(p)) for tables, p in zip(read, m.build, strict=True)]
-            edge = None if m.ranked is None or m.ranked.nearest is None else m.ranked.nearest.open
-            own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked), edge) if rule is not None)
+            n = None if m.ranked is None else m.ranked.nearest
+            edge = (None, None) if n is None else (n.open, n.by)
+            own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked), *edge) if rule is not None)
             text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
         return found

@@ -23,7 +23,8 @@ from ripplenest.plan.product import Col
 class Nearest:
     """The first rows behind an edge, a ``column`` of the key. Rows of the table ``kept`` have the columns before it,
     and neither that nor those behind it, which it is computed of. Where it is ``open``, rows with that value itself are
-    not behind it. The table ``asked`` has the places that have rows.
+    not behind it. The table ``asked`` has the places that have rows. ``by``: the column of rows that compares with the
+    edge, if it is not the one that orders them first, in an order in which they are behind it.
 
     Rows that are made for such a map have one column more, which tells the places that are asked for from rows of all
     places; what a column of the other kind has does not matter."""
@@ -31,6 +32,7 @@ class Nearest:
     asked: str
     open: bool
     column: int
+    by: By | None = None
 
 
 @frozen
@@ -71,15 +73,33 @@ class Ranked:
     @property
     def all_rows(self) -> Ordering:
         """The order of the rows that are kept, in their own columns."""
-        return Ordering(self.group, tuple(evolve(b, column=b.column - len(self.asked_by)) for b in self.order.by))
+        return Ordering(self.group, tuple(map(self._kept, self.order.by)))
+
+    @property
+    def compared(self) -> By:
+        """By which of their own columns rows are behind an edge."""
+        assert self.nearest is not None
+        return self._kept(self.nearest.by or self.order.by[0])
+
+    def _kept(self, by: By) -> By:
+        return evolve(by, column=by.column - len(self.asked_by))
 
     @property
     def by_edge(self) -> Ordering:
         """The order of the places of a group."""
-        return Ordering(self.group, (By(self.edge),))
+        return self.by_edges(descending=False)
+
+    def by_edges(self, descending: bool) -> Ordering:
+        """The same, or the other way round."""
+        return Ordering(self.group, (By(self.edge, descending),))
 
     def orders(self, width: int) -> Iterator[tuple[str, Ordering]]:
         """By table, those in which its rows are read; ``width`` is that of this map."""
+        if self.nearest is not None and self.nearest.by is not None:
+            yield self.kept, Ordering(self.group, (self.compared,))
+            yield self.kept, self.all_rows
+            yield from ((self.nearest.asked, self.by_edges(descending)) for descending in (False, True))
+            return
         yield self.kept, self.all_rows
         if self.nearest is not None:
             yield self.kept, self.all_rows.backwards(width - len(self.asked_by))
@@ -91,8 +111,14 @@ def ranked(r: Ranking, asked: str) -> Ranked:
     keys = width(Label((r.site,)))
     order = Ordering(tuple(range(keys)), tuple(By(_column(o.by, r), o.descending, o.nulls_first) for o in r.order))
     nothing = tuple(lit.value for _, lit in r.of_nothing) if r.total else None
-    nearest = None if r.edge is None else Nearest(asked, r.edge.open, width(Label((r.definition.site,))))
-    return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing, nearest)
+    return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing, _nearest(r, asked))
+
+
+def _nearest(r: Ranking, asked: str) -> Nearest | None:
+    if r.edge is None:
+        return None
+    by = None if r.edge.by is None else By(_column(r.edge.by.by, r), r.edge.by.descending)
+    return Nearest(asked, r.edge.open, width(Label((r.definition.site,))), by)
 
 
 def _column(by: Elem, r: Ranking) -> int:

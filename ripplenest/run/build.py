@@ -17,7 +17,7 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import groups, lists, nearest
+from ripplenest.run import groups, lists, nearest, so_far
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
@@ -76,8 +76,8 @@ def _first_rows(m: PlannedMap, r: Ranked, made: Rows) -> Rows:
     ends = stretches(table, near, STRETCH) if near else list(pairwise([*range(0, len(table), STRETCH), len(table)]))
     pieces = (Rows(made.types, table=table.slice(first, end - first)) for first, end in ends)
     if r.nearest is not None:  # of rows of one group all are needed
-        some = pieces if near else [made]
-        return Rows(m.types, table=pa.concat_tables([nearest.built(r, p, m.types).arrow() for p in some]), summed=True)
+        some, way = pieces if near else [made], nearest if r.nearest.by is None else so_far
+        return Rows(m.types, table=pa.concat_tables([way.built(r, p, m.types).arrow() for p in some]), summed=True)
     found = pa.concat_tables([first_of(piece, r.order, r.limit).arrow() for piece in pieces] or [table])
     rows = Rows(m.types, table=found, summed=bool(near))
     return rows if near or len(ends) < 2 else first_of(rows, r.order, r.limit)

@@ -14,7 +14,7 @@ from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import answers, groups, nearest
+from ripplenest.run import answers, groups, nearest, so_far
 from ripplenest.run.passing import stored_before, visible_change
 from ripplenest.run.refill import refilled
 from ripplenest.store.files import Filed
@@ -69,7 +69,8 @@ def _refilled(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
 
 def _moved(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
     """How those behind edges change when places and rows of their groups change as they are ``made``."""
-    found = nearest.moved(m, r, made, tables)
+    assert r.nearest is not None
+    found = (nearest if r.nearest.by is None else so_far).moved(m, r, made, tables)
     seen = answers.seen_change(r, found.change)
     return Stepped(found.change, seen, found.read, cancelled=found.cancelled)
 

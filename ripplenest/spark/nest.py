@@ -21,7 +21,7 @@ from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.spark.frames import frame
-from ripplenest.spark.ranking import way
+from ripplenest.spark.ordering import way
 from ripplenest.spark.scalars import spark_type
 
 ROW = "row"

@@ -1,17 +1,17 @@
 """The first rows of places over DataFrames, for maps that are built where their rows are. Law: the rows are those of
-``data/order.py``, and behind edges of ``run/nearest.py``: Spark orders texts by their bytes, and NaN above all doubles,
-too."""
+``data/order.py``, behind edges of ``run/nearest.py``, and up to edges in another order of ``run/so_far.py``."""
 
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from ripplenest.data.order import By
 from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.ranking import Nearest, Ranked
+from ripplenest.spark.ordering import once, so_far, way
+from ripplenest.spark.so_far import first_so_far
 
 SO_FAR = "so_far"  # copies up to a row, its own among them
 NUMBER, MANY = "number", "many"  # of a row, or of the first behind an edge, in its group, which has so many
@@ -20,27 +20,18 @@ VALUE, KIND = "value", "kind"
 
 def first_rows(r: Ranked, made: DataFrame) -> DataFrame:
     """The first copies of each key as columns c0, …, w; of rows in such columns."""
-    return _first(r, _once(made) if r.nearest is None else _behind(r, r.nearest, made))
-
-
-def _once(made: DataFrame) -> DataFrame:
-    columns = made.columns[:-1]
-    there = F.when(F.col(WEIGHT) < 0, F.raise_error(F.lit("rows in order that are there less than 0 times")))
-    return made.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(there.otherwise(F.col(WEIGHT) != 0))
+    if r.nearest is not None and r.nearest.by is not None:
+        return first_so_far(r, r.nearest, made)
+    return _first(r, once(made) if r.nearest is None else _behind(r, r.nearest, made))
 
 
 def _first(r: Ranked, once: DataFrame) -> DataFrame:
     columns = once.columns[:-1]
     window = Window.partitionBy(*(columns[i] for i in r.order.key))
-    counted = once.withColumn(SO_FAR, F.sum(F.col(WEIGHT).cast("decimal(38,0)")).over(_so_far(window, r, columns)))
+    counted = once.withColumn(SO_FAR, F.sum(F.col(WEIGHT).cast("decimal(38,0)")).over(so_far(window, r, columns)))
     before = F.col(SO_FAR) - F.col(WEIGHT)
     left = F.least(F.lit(r.limit) - before, F.col(WEIGHT).cast("decimal(38,0)")).cast("bigint")
     return counted.filter(before < r.limit).select(*columns, left.alias(WEIGHT))
-
-
-def _so_far(window: WindowSpec, r: Ranked, columns: Sequence[str]) -> WindowSpec:
-    order = [way(F.col(columns[b.column]), b) for b in r.order.every(len(columns)) if b.column not in r.order.key]
-    return window.orderBy(*(order or [F.lit(0)])).rowsBetween(Window.unboundedPreceding, 0)
 
 
 def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
@@ -49,9 +40,9 @@ def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
     group, edge, own = [columns[i] for i in r.group], columns[r.edge], [*columns[r.keys :], WEIGHT]
     key = columns[: r.keys]
     nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
-    rows = _once(made.filter(~F.col(asked)).select(*group, *own[:-1], *nothing, WEIGHT))
+    rows = once(made.filter(~F.col(asked)).select(*group, *own[:-1], *nothing, WEIGHT))
     rows = rows.select(*columns, WEIGHT)
-    numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(_so_far(Window.partitionBy(*group), r, columns)))
+    numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(so_far(Window.partitionBy(*group), r, columns)))
     places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*key).distinct()
     first = _numbers(r, nearest, rows, places, key)
     until = F.col(NUMBER) + F.least(F.col(MANY) - F.col(NUMBER), F.lit(r.limit))  # which may be all there can be
@@ -72,10 +63,3 @@ def _numbers(r: Ranked, n: Nearest, rows: DataFrame, places: DataFrame, key: Seq
     before = whole.orderBy(way(F.col(VALUE), by), tied).rowsBetween(Window.unboundedPreceding, 0)
     told = both.withColumn(NUMBER, F.sum(KIND).over(before)).withColumn(MANY, F.sum(KIND).over(whole))
     return told.filter(F.col(KIND) == 0).select(*key, NUMBER, MANY)
-
-
-def way(column: Column, by: By) -> Column:
-    """A column as rows are ordered by it."""
-    if by.descending:
-        return column.desc_nulls_first() if by.nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if by.nulls_first else column.asc_nulls_last()

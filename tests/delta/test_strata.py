@@ -103,7 +103,7 @@ class First(Folded):
         place = label.args[: len(r.definition.site.params)]
         found = look_up(r.definition, LabelValue(r.definition.site.name, place), self.db, {}, {})
         assert found is not None
-        rows = [(row, n) for row, n in found if r.edge is None or self._is_behind(row, label.args[-1])]
+        rows = [(row, n) for row, n in found if r.edge is None or self._is_behind(row, label.args[len(place)])]
         if not rows:
             raise KeyError(label)
         COUNTS["behind an edge"] += r.edge is not None
@@ -115,10 +115,12 @@ class First(Folded):
     def _is_behind(self, row: Value, edge: Value) -> bool:
         r = self.ranking
         assert r.edge is not None
-        of, first = elem(r.order[0].by, {RANKED: row}), r.order[0]
+        by = r.edge.by or r.order[0]
+        COUNTS["so far"] += r.edge.by is not None
+        of = elem(by.by, {RANKED: row})
         if of is None or edge is None:
             return False
-        near, far = (edge, of) if first.descending else (of, edge)
+        near, far = (edge, of) if by.descending else (of, edge)
         return meanings.less(far, near) or (not r.edge.open and meanings.equal(of, edge))
 
     def _named(self, row: Value) -> Value:
@@ -283,5 +285,6 @@ def test_what_was_covered() -> None:
         "computed order",
         "first rows",
         "behind an edge",
+        "so far",
     )
     assert all(COUNTS[name] > 3 for name in names), COUNTS

@@ -1,5 +1,6 @@
-"""The first rows behind edges over DataFrames are those over columns, however many are asked for."""
+"""The first rows behind edges, and those so far, over DataFrames are those over columns, however many are asked for."""
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -8,9 +9,9 @@ from pyspark.sql import SparkSession
 from ripplenest.data.order import By, Ordering
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.bags import MAX_MULTIPLICITY
-from ripplenest.nrc.types import BOOL, LONG, STRING, nullable
+from ripplenest.nrc.types import BOOL, LONG, STRING, Base, nullable
 from ripplenest.plan.ranking import Nearest, Ranked
-from ripplenest.run.nearest import built
+from ripplenest.run import nearest, so_far
 from ripplenest.spark.ranking import first_rows
 
 TYPES = (nullable(STRING), nullable(LONG), LONG, LONG, STRING)
@@ -18,9 +19,19 @@ TYPES = (nullable(STRING), nullable(LONG), LONG, LONG, STRING)
 
 @pytest.mark.parametrize(("limit", "descending", "is_open"), [(1, True, True), (MAX_MULTIPLICITY, False, False)])
 def test_first_rows_behind_edges(spark: SparkSession, limit: int, descending: bool, is_open: bool) -> None:
-    random = Random(limit)
     order = Ordering((0, 1, 2), (By(3, descending),))
-    ranked = Ranked("O", order, limit, 3, TYPES, None, Nearest("Dom", is_open, column=1))
+    check(spark, Ranked("O", order, limit, 3, TYPES, None, Nearest("Dom", is_open, 1)), nearest.built)
+
+
+@pytest.mark.parametrize(("limit", "descending", "is_open"), [(1, True, True), (4, False, False), (2, True, False)])
+def test_first_rows_so_far(spark: SparkSession, limit: int, descending: bool, is_open: bool) -> None:
+    order = Ordering((0, 1, 2), (By(4, descending),))
+    by = By(3, descending=is_open)
+    check(spark, Ranked("O", order, limit, 3, TYPES, None, Nearest("Dom", is_open, 1, by)), so_far.built)
+
+
+def check(spark: SparkSession, ranked: Ranked, built: Callable[[Ranked, Rows, tuple[Base, ...]], Rows]) -> None:
+    random = Random(ranked.limit)
     groups = ["a", "b", None]
     values = [(random.choice(groups), 0, 0, random.randrange(8), random.choice("xy")) for _ in range(40)]
     rows = {(*row, False): 1 + n % 3 for n, row in enumerate(values)}

@@ -1,5 +1,5 @@
 """Views of first rows behind edges: of each row at some depth what comes before it and what is next, of relations and
-of inner bags, perhaps of those that agree with it in something."""
+of inner bags, perhaps of those that agree with it in something; and what was the greatest of something up to it."""
 
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import (
@@ -69,6 +69,8 @@ class Nearest(Correlated):
         if self.c.number(2):
             equal = self.c.pick(pairs)
             conditions.insert(self.c.number(2), Call(self.c.pick(("eq", "eq", "ne", "same")), equal))
+        if self.c.number(2):  # another order than that of edges, in which those so far are the first
+            by, descending = self.c.pick(own)[0], self.c.number(2) == 1
         columns = [by, *(self.c.pick(own)[0] for _ in range(self.c.number(2)))]
         rows: Expr = Sng(Tuple(tuple((f"c{i}", path) for i, path in enumerate(columns))))
         for condition in reversed(conditions):

@@ -55,7 +55,8 @@ def _ranked(r: Ranked) -> Ranked:
     """The same."""
     by = tuple(evolve(b, column=b.column + 1) for b in r.order.by)
     order = Ordering((0, *(c + 1 for c in r.order.key)), by)
-    nearest = None if r.nearest is None else evolve(r.nearest, column=r.nearest.column + 1)
+    by = None if r.nearest is None or r.nearest.by is None else evolve(r.nearest.by, column=r.nearest.by.column + 1)
+    nearest = None if r.nearest is None else evolve(r.nearest, column=r.nearest.column + 1, by=by)
     return evolve(r, keys=r.keys + 1, order=order, visible=(CASE, *r.visible), nearest=nearest)
 
 

@@ -93,6 +93,7 @@ ANSWERS = {
     "balances": """
         SELECT id, sum(amount) OVER (PARTITION BY account ORDER BY moment)::BIGINT AS balance FROM N
     """,
+    "peaks": "SELECT id, max(amount) OVER (PARTITION BY account ORDER BY moment) AS peak FROM N",
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
     "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }

@@ -134,11 +134,17 @@ def balances(t: Tables) -> pl.LazyFrame:
     return ordered.select("id", pl.col("amount").cum_sum().over("account").alias("balance"))
 
 
+def peaks(t: Tables) -> pl.LazyFrame:
+    """Of moments that differ."""
+    ordered = t["N"].sort("account", "moment")
+    return ordered.select("id", pl.col("amount").cum_max().over("account").alias("peak"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
     "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions, "gaps": gaps,
-    "balances": balances,
+    "balances": balances, "peaks": peaks,
 }  # fmt: skip
 
 

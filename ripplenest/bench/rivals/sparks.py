@@ -142,11 +142,16 @@ def balances(t: Tables) -> DataFrame:
     return t["N"].select("id", F.sum("amount").over(until).alias("balance"))
 
 
+def peaks(t: Tables) -> DataFrame:
+    until = Window.partitionBy("account").orderBy("moment")
+    return t["N"].select("id", F.max("amount").over(until).alias("peak"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
     "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions, "gaps": gaps,
-    "balances": balances,
+    "balances": balances, "peaks": peaks,
 }  # fmt: skip
 
 

@@ -49,6 +49,7 @@ class Chain:
     wanted: Places
     after: Places
     last: Places  # by key, the place in the order of the one of it that begins last
+    most: Places  # by key, how many copies are wanted of the one of it of which most are
 
     @classmethod
     def of(cls, keys: Places, begin: Places, limits: Places) -> "Chain":
@@ -58,8 +59,11 @@ class Chain:
         after, last = np.full(len(keys), NOBODY, np.int64), np.empty(len(keys), np.int64)
         after[order[:-1][same]] = order[1:][same]
         ends = np.flatnonzero(np.append(~same, True)[: len(keys)])
-        last[order] = np.repeat(ends, np.diff(np.append(-1, ends)))
-        return cls(order, np.maximum(limits, 0), after, last)
+        sizes, wanted, most = np.diff(np.append(-1, ends)), np.maximum(limits, 0), np.empty(len(keys), np.int64)
+        last[order] = np.repeat(ends, sizes)
+        if len(keys):
+            most[order] = np.repeat(np.maximum.reduceat(wanted[order], ends - sizes + 1), sizes)
+        return cls(order, wanted, after, last, most)
 
     def first(self, rows: pa.Table, of: Places) -> tuple[pa.Table, Places]:
         """By key the first copies of the ``rows`` of its piece, and of those behind it; and of which key each row is.
@@ -120,8 +124,7 @@ class Asked:
         first, starts = firsts.order.by[0], np.arange(len(edges))
         begin, asked = rows_at(edges.values, first.column, types), firsts.keys.arrow().combine_chunks()
         chain = Chain.of(key_numbers(asked, range(len(firsts.order.key))), ranks_by(begin, (first,)), firsts.limits)
-        limits = np.full(len(edges), chain.wanted.max(initial=0))
-        return cls(firsts.order, types, asked, limits, begin, starts, Start((first,), edges.open), chain)
+        return cls(firsts.order, types, asked, chain.most, begin, starts, Start((first,), edges.open), chain)
 
     @cached_property
     def hashes(self) -> U64:
