@@ -29,7 +29,7 @@ from attrs import evolve, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.paths import columns_read, map_columns
+from ripplenest.nrc.paths import column_of, columns_read, map_columns
 from ripplenest.nrc.rewriting.bands import compared
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
@@ -41,6 +41,11 @@ from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
 from ripplenest.nrc.walk import free_lets, free_vars, replace_let
 
 MOST = 1_000  # first rows so far, of which each takes a pass over all rows
+MOST_BETWEEN = 16  # the same where rows end, of which as many are kept for each row, and compared
+MOVES = frozenset((
+    "add_int", "sub_int", "add_long", "sub_long", "add_decimal", "sub_decimal", "to_long", "to_decimal", "days_after",
+    "micros_after", *(f"at_{end}_{kind}" for end in ("most", "least") for kind in ("int", "long", "date", "timestamp")),
+))  # fmt: skip
 
 ANY: Mapping[Kind, object] = {
     "bool": False,
@@ -56,22 +61,41 @@ ANY: Mapping[Kind, object] = {
 
 
 @frozen
+class Until:
+    """The parameter of a place at whose value its rows end, as ``Edge`` has it."""
+
+    param: str
+    open: bool
+    value: Elem | None = None
+
+
+@frozen
 class Edge:
     """The parameter of a place behind whose value its rows are; whether it is ``open``, and none lie on it. ``value``:
     what it is, of the numbers of the parameters behind it, if it is computed of these. ``by``: what rows compare with
-    it, if that is not what orders them first, in an order in which they are behind it."""
+    it, if that is not what orders them first, in an order in which they are behind it; then they may end, too."""
 
     param: str
     open: bool
     value: Elem | None = None
     by: Order | None = None
+    until: Until | None = None
+
+
+@frozen
+class End:
+    """A value of a ``type`` at which rows end."""
+
+    value: Elem
+    type: Base
+    open: bool
 
 
 @frozen
 class Behind:
     """First rows of all, of which those behind a ``value`` of a ``type`` are wanted. It is of what is ``around``: of
     groups, too, which have one row each, and were beside the rows. They compare ``by`` something with it, if that is
-    not what orders them first."""
+    not what orders them first, and may come to an ``end``."""
 
     rows: Top
     value: Elem
@@ -80,20 +104,27 @@ class Behind:
     around: Around
     groups: tuple[tuple[str, Expr], ...]
     by: Order | None = None
+    end: End | None = None
 
     @property
     def told_by(self) -> tuple[Elem, ...]:
-        """The columns that the value is computed of; none if it is one itself, by which its rows are found."""
-        read = columns_read(self.value, free_vars(self.value), self.around.pi)
-        return () if self.value in read else read
+        """The columns that values are computed of; none of those that are one themselves, by which rows are found."""
+        values = (self.value,) if self.end is None else (self.value, self.end.value)
+        return tuple(dict.fromkeys(c for t in values for c in self._read(t)))
 
-    def edge(self, param: str, by: Order | None) -> Edge:
-        """That of the parameter that has the value, which rows compare ``by`` something with."""
-        numbers = {t: Var(str(i)) for i, t in enumerate(self.told_by)}
-        if not numbers:
-            return Edge(param, self.open, by=by)
-        of = map_columns(self.value, free_vars(self.value), self.around.pi, lambda column: numbers[column])
-        return Edge(param, self.open, of, by)
+    def _read(self, t: Elem) -> tuple[Elem, ...]:
+        read = columns_read(t, free_vars(t), self.around.pi)
+        return () if t in read else read
+
+    def edge(self, param: str, until: str, by: Order | None) -> Edge:
+        """That of the parameters that have the values, which rows compare ``by`` something with."""
+        end = None if self.end is None else Until(until, self.end.open, self._computed(self.end.value))
+        return Edge(param, self.open, self._computed(self.value), by, end)
+
+    def _computed(self, t: Elem) -> Elem | None:
+        """What it is of the numbers of ``told_by``; None of a column."""
+        numbers = {c: Var(str(i)) for i, c in enumerate(self.told_by)}
+        return map_columns(t, free_vars(t), self.around.pi, lambda column: numbers[column]) if self._read(t) else None
 
     def beside(self, e: Expr) -> Expr:
         """``e``, which reads the groups."""
@@ -109,7 +140,9 @@ def behind(t: Top, around: Around) -> Behind | None:
     if not t.order or not _is_plain(elem_type(rows.head, around.inside(rows.generators).pi)):
         return None
     first = (_behind(t, rows, c, around, _first(t, rows)) for c in rows.conjuncts)
-    other = (_behind(t, rows, c, around, by) for c in rows.conjuncts for by in _compared(c, rows))
+    every = ((c, by) for c in rows.conjuncts for by in _compared(c, rows))
+    up_to = sorted(every, key=lambda pair: not pair[1].descending)  # as what comes is mostly the greatest
+    other = (_behind(t, rows, c, around, by) for c, by in up_to)
     return next((b for b in (*first, *other) if b is not None), None)
 
 
@@ -185,10 +218,33 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
     own = elem_type(value, types)
     if not isinstance(own, Base) or not _is_of(value, by.by, rows, types) or not _never_fails(rows, t, types):
         return None
-    if not is_first and not (t.limit <= MOST and is_total(by.by, types) and _are_shared(rows, t)):
-        return None
+    end: End | None = None
+    if not is_first:
+        rows, end = _ended(rows, by, value, types)
+        most = MOST if end is None else MOST_BETWEEN
+        if not (t.limit <= most and is_total(by.by, types) and _are_shared(rows, t)):
+            return None
     found = evolve(t, of=rows.term(rows.head))
-    return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by)
+    return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by, end)
+
+
+def _ended(rows: Chain, by: Order, value: Elem, types: Mapping[str, Type]) -> tuple[Chain, End | None]:
+    """The rows without the condition that says where they end, if that moves as the ``value`` does where they begin."""
+    for c in rows.conjuncts:
+        end, is_open = edge(c, by.by, not by.descending, types)
+        if end is not None and (own := _moved(end)) is not None and own == _moved(value) and is_total(end, types):
+            t = elem_type(end, types)
+            assert isinstance(t, Base)
+            return evolve(rows, conditions=tuple(p for p in rows.conjuncts if p != c)), End(end, t, is_open)
+    return rows, None
+
+
+def _moved(t: Elem) -> Elem | None:
+    """The column that it is, with something constant added to it or not: the greater that is, the greater it is."""
+    match t:
+        case Call(fn, (a, *others)) if fn in MOVES and all(isinstance(o, Lit) for o in others):
+            return _moved(a)
+    return None if column_of(t) is None else t
 
 
 def _are_shared(rows: Chain, t: Top) -> bool:

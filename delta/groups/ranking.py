@@ -74,7 +74,8 @@ class Ranking:
     @property
     def ordered(self) -> Hashable:
         """What is made of the rows of the definition."""
-        behind = self.edge and (self.edge.open, self.edge.value, self.edge.by, self.asked_by)
+        until = self.edge and self.edge.until and (self.edge.until.open, self.edge.until.value)
+        behind = self.edge and (self.edge.open, self.edge.value, self.edge.by, until, self.asked_by)
         return self.row, self.order, self.limit, self.total, behind
 
     @property
@@ -86,7 +87,8 @@ class Ranking:
     @property
     def computed(self) -> frozenset[str]:
         """The parameters of its places that others tell."""
-        return frozenset() if self.edge is None or self.edge.value is None else frozenset((self.edge.param,))
+        edges = () if self.edge is None else (self.edge, self.edge.until)
+        return frozenset(e.param for e in edges if e is not None and e.value is not None)
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
@@ -124,6 +126,8 @@ class Ranking:
         behind = "" if self.edge is None else f" behind {'an open ' * self.edge.open}{self.edge.param}"
         if self.edge is not None and self.edge.by is not None:
             behind += f" by {show_elem(self.edge.by.by)}{' desc' * self.edge.by.descending}"
+            if self.edge.until is not None:
+                behind += f" until {'an open ' * self.edge.until.open}{self.edge.until.param}"
         return f"first {self.limit} of {self.kept} by {', '.join(ways)}{behind}" + " for every place" * self.total
 
     @property

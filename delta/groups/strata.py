@@ -323,8 +323,9 @@ class Cutter:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
             label, definition = close(kept, rows, b.around.pi, b.around.lets)
             names = Names(frozenset(p for p, _ in label.args))
-            edge = b.edge(names.fresh("edge"), by)
-            more = [((names.fresh(path_name(t)), elem_type(t, b.around.pi)), t) for t in b.told_by]
+            edge = b.edge(names.fresh("edge"), names.fresh("until"), by)
+            ends = () if edge.until is None or b.end is None else (((edge.until.param, b.end.type), b.end.value),)
+            more = [*ends, *(((names.fresh(path_name(t)), elem_type(t, b.around.pi)), t) for t in b.told_by)]
             places = Site(name, (*definition.site.params, (edge.param, b.type), *(own for own, _ in more)))
             found = Ranking(name, kept, definition, places, row, order, b.rows.limit, total, site, edge)
             return InL(name, (*label.args, (edge.param, b.value), *((p, t) for (p, _), t in more))), found

@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from ripplenest.nrc.bags import MAX_MULTIPLICITY
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
@@ -145,7 +146,7 @@ def _rows(
     conditions leave out, and so for several of the rows around them; those for which is true what is ``asked``."""
     inner, conditions, head = rows_of(e, around, frozenset())
     own = inner.rows.keys() - around.rows.keys()
-    if head is None or len(own) != 1:
+    if head is None or len(own) != 1 or not all(_is_known(c, inner) for c in conditions):
         return None
     (var,) = own
     of = inner.rows[var]
@@ -171,6 +172,12 @@ def _rows(
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
     key = of.key[:1] if apart else ()
     return _Rows(var, key, of.source, head, mine, theirs, apart, reached, by[0] if by else head, inner.types)
+
+
+def _is_known(c: Elem, around: Around) -> bool:
+    """Whether the types of what it computes are known: it reads stored rows alone, or compares values as they are."""
+    compares = (*SWAPPED, "eq", "ne", "same", "and", "or", "not", "is_null")
+    return free_vars(c) <= around.types.keys() or all(n.fn in compares for n in nodes(c) if isinstance(n, Call))
 
 
 def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:

@@ -46,6 +46,65 @@ class Sequence:
         return order[points[both // size]], both % size, many
 
 
+@frozen(eq=False)
+class Spans:
+    """Rows of some runs, which are numbers: where each is in its run, its rank, and how many ``copies`` it has. Equal
+    ranks of a run are equal rows, of which there is one."""
+
+    runs: Places
+    at: Places
+    ranks: Places
+    copies: Places
+
+    def first(self, runs: Places, low: Places, high: Places, limit: int) -> tuple[Places, Places, Places]:
+        """(span, row, n): of the rows of a run that are at ``low`` or later, and before ``high``, n copies of a row are
+        among the first ``limit`` copies. The least of 2ʲ rows from each one on are those of two halves; and those of a
+        span are of two such, which may overlap, as a row is the same in both.
+
+        Cost: rows × limit × log(the longest span), in passes over all of them."""
+        far = 1 + max((int(own.max(initial=0)) for own in (self.at, low, high)), default=0)
+        order = argsort_by(self.runs, self.at)
+        key = self.runs[order] * far + self.at[order]
+        first = np.searchsorted(key, runs * far + np.maximum(low, 0))
+        end = np.maximum(np.searchsorted(key, runs * far + np.maximum(high, 0)), first)
+        number = np.empty(len(order), np.int64)  # of each row a rank of its own
+        number[np.argsort(self.ranks[order], kind="stable")] = np.arange(len(order))
+        found = _least(number, first, end, limit)
+        return self._copies(order[np.argsort(number, kind="stable")], found, limit)
+
+    def _copies(self, rows: Places, found: Places, limit: int) -> tuple[Places, Places, Places]:
+        """By span the numbers of its first rows, as many copies of each as are left."""
+        copies = np.append(np.minimum(self.copies[rows], limit), 0)[np.minimum(found, len(rows))]
+        left = np.clip(limit - (np.cumsum(copies, axis=1) - copies), 0, copies)
+        which, place = np.nonzero(left)
+        return which, rows[found[which, place]], left[which, place]
+
+
+def _least(numbers: Places, first: Places, end: Places, limit: int) -> Places:
+    """By span its least numbers, ascending, and how many numbers there are where it has fewer."""
+    nothing, size = len(numbers), end - first
+    found = np.full((len(first), limit), nothing)
+    best = np.full((nothing, limit), nothing)
+    best[:, 0] = numbers
+    level, width = np.frexp(np.maximum(size, 1))[1] - 1, 1
+    for j in range(int(level.max(initial=-1)) + 1):
+        own = np.flatnonzero((level == j) & (size > 0))
+        found[own] = _together(best[first[own]], best[end[own] - width], limit)
+        best = _together(best[:-width], best[width:], limit)
+        width *= 2
+    return found
+
+
+def _together(a: Places, b: Places, limit: int) -> Places:
+    """The least of both, row by row; equal ones are one."""
+    if limit == 1:
+        return np.minimum(a, b)
+    both = np.sort(np.concatenate([a, b], axis=1), axis=1)
+    both[:, 1:][both[:, 1:] == both[:, :-1]] = np.iinfo(np.int64).max
+    least: Places = np.sort(both, axis=1)[:, :limit]
+    return least
+
+
 def _passes(runs: Places, ranks: Places, points: Places, size: np.int64, limit: int) -> Iterator[Places]:
     """By point the rank of the first copy so far, then that of the second, as long as there are some; ``size`` - 1
     where there is none."""

@@ -64,7 +64,11 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     is_open = r.edge is not None and r.edge.open
     by, so_far = tuple(map(_way, r.order)), None
     if r.edge is not None and r.edge.by is not None:
-        so_far = f"{show_elem(_named(r.edge.by.by))} {SHOWN[r.edge.by.descending, is_open]} {edge}"
+        own, down = show_elem(_named(r.edge.by.by)), r.edge.by.descending
+        so_far = f"{own} {SHOWN[down, is_open]} {edge}"
+        if r.edge.until is not None:
+            last = lineage[columns_of(Label((r.definition.site,))) + 1]
+            so_far += f" and {own} {SHOWN[not down, r.edge.until.open]} {last}"
     fits, holds = (tuple(dict.fromkeys(found)) for found in (_fits(kept, f), _holds(kept, f)))
     place = lineage, by, r.limit, nothing, edge, is_open, so_far
     return RankingFact(m.name, m.at, r.kept, kept.term, *place, fits, holds)

@@ -274,7 +274,7 @@ class Plan:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
             products = [(tables, *_rows_made(p)) for tables, p in zip(read, m.build, strict=True)]
             n = None if m.ranked is None else m.ranked.nearest
-            edge = (None, None) if n is None else (n.open, n.by)
+            edge = () if n is None else (n.open, n.by, None if n.until is None else ("until", n.until))
             own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked), *edge) if rule is not None)
             text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()

@@ -24,7 +24,8 @@ class Nearest:
     """The first rows behind an edge, a ``column`` of the key. Rows of the table ``kept`` have the columns before it,
     and neither that nor those behind it, which it is computed of. Where it is ``open``, rows with that value itself are
     not behind it. The table ``asked`` has the places that have rows. ``by``: the column of rows that compares with the
-    edge, if it is not the one that orders them first, in an order in which they are behind it.
+    edge, if it is not the one that orders them first, in an order in which they are behind it; then the column
+    behind that of the edge may be the one ``until`` which they are, which is True where none lies on that.
 
     Rows that are made for such a map have one column more, which tells the places that are asked for from rows of all
     places; what a column of the other kind has does not matter."""
@@ -33,6 +34,7 @@ class Nearest:
     open: bool
     column: int
     by: By | None = None
+    until: bool | None = None
 
 
 @frozen
@@ -118,7 +120,8 @@ def _nearest(r: Ranking, asked: str) -> Nearest | None:
     if r.edge is None:
         return None
     by = None if r.edge.by is None else By(_column(r.edge.by.by, r), r.edge.by.descending)
-    return Nearest(asked, r.edge.open, width(Label((r.definition.site,))), by)
+    until = None if r.edge.until is None else r.edge.until.open
+    return Nearest(asked, r.edge.open, width(Label((r.definition.site,))), by, until)
 
 
 def _column(by: Elem, r: Ranking) -> int:

@@ -27,7 +27,7 @@ from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run.nearest import Made, Moved
 from ripplenest.run.sought import Sought
-from ripplenest.run.stretches import NEAR, STORED, Owned, Stretches, compared
+from ripplenest.run.stretches import NEAR, STORED, Flags, Owned, Stretches, comings, compared, lows, ranked, untils
 from ripplenest.run.told import Told, first_of_points, of_row
 from ripplenest.version.version import Tables
 
@@ -111,12 +111,21 @@ class _Step:
         is_last = np.append(stored.of[1:] != stored.of[:-1], True)[: len(stored)]
         labels = Rows(self.m.types[: self.r.keys], table=stored.table)
         differs = columnar.among(labels, key, columnar.distinct(change, key)).to_numpy() if len(stored) else is_last
+        if self.r.nearest is not None and self.r.nearest.until is not None:
+            differs = self._goes_further(stored)
         is_done = s.reaches.copy()
         is_done[stored.of[is_last & ~differs]] = True
         own = places.where(is_done[places.of]).table
         mask = columnar.among(change, key, columnar.distinct(Rows(labels.types, table=own), key))
         self.change = self.change.plus(columnar.where(change, mask))
         s.go_on(s.on[~is_done[s.on]])
+
+
+    def _goes_further(self, places: Owned) -> Flags:
+        """Whether the changes of their stretches are of places that come later: rows may end before that."""
+        at, until = ranked(self.r, self.stretches.at, untils(self.r, places))
+        further: Flags = comings(self.r, at)[places.of] >= lows(self.r, until)
+        return further
 
 
 def _placed(types: Types, r: Ranked, places: Owned, answers: Owned) -> Rows:

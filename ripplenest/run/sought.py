@@ -7,20 +7,30 @@ place; so a few are read in either way, and four times as many each time, as lon
 """
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-from attrs import define, evolve, field
+import pyarrow.compute as pc
+from attrs import define, evolve, field, frozen
 
 from ripplenest.data.index import Places
 from ripplenest.data.order import FAR, Copies, Edges, Firsts, Ordering, ranks, ranks_by, weighed
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run.stretches import Flags, Owned, Stretches, comings, points, ranked
-from ripplenest.run.told import BEFORE, Told, first_of_points, of_row, order_of
+from ripplenest.run.stretches import Flags, Owned, Stretches, comings, lows, points, ranked, untils
+from ripplenest.run.told import Told, first_of_points, of_row, order_of
 from ripplenest.version.version import Tables
 
 ROWS, TIMES = 2, 4  # copies that are read for a place, and how many times as many when more are
+
+
+@frozen(eq=False)
+class _Base:
+    """Rows by run, and of which runs it is told by them."""
+
+    rows: Owned
+    told: Flags
 
 
 @define(eq=False)
@@ -54,17 +64,18 @@ class Sought:
         self.cancelled[self.r.kept] += max(found.read - len(found.rows), 0)
         return Owned(found.rows.arrow().combine_chunks(), found.of)
 
-    def _came(self, before: Places, has: Flags, lasts: Places) -> Places:
-        """How many copies come between places, which nobody reads; or up to the last ones, where none is before."""
+    def _came(self, begins: pa.Array, starts: Callable[[Places], Places], lasts: Places) -> Places:
+        """How many copies come to runs, which nobody reads: from where each ``starts``, by the ranks of these values,
+        up to the last one of its places."""
         r, s, places = self.r, self.stretches, self.told.placed.places
         weights = np.clip(self.changed.arrow().column(WEIGHT).to_numpy(), 0, FAR // max(len(self.changed), 1))
         at = self.changed.arrow().column(r.compared.column)
-        at, low, high = ranked(r, at, places.take(before).values(r.edge), places.take(lasts).values(r.edge))
-        far, groups = 2 * (len(at) + 2 * len(lasts)) + 2, s.groups[places.of[lasts]]
+        at, low, high = ranked(r, at, begins, places.take(lasts).values(r.edge))
+        far, groups = 2 * (len(at) + 2 * len(lasts)) + 4, s.groups[places.of[lasts]]
         numbers = s.groups[s.of_changed] * far + comings(r, at)
-        order, start = np.argsort(numbers), np.where(has, points(r, low), BEFORE)
+        order = np.argsort(numbers)
         until = np.append(0, np.cumsum(weights[order]))
-        first, end = (np.searchsorted(numbers[order], groups * far + own) for own in (start, points(r, high)))
+        first, end = (np.searchsorted(numbers[order], groups * far + own) for own in (starts(low), points(r, high)))
         found: Places = until[end] - until[first]
         return found
 
@@ -83,20 +94,42 @@ class Sought:
         run, firsts, lasts = np.cumsum(starts) - 1, some[starts], some[np.append(starts[1:], True)[: len(some)]]
         before = np.maximum(firsts - 1, 0)
         has = (firsts > 0) & (chains[before] == chains[firsts])
-        limits = most * np.bincount(run, minlength=len(firsts)) + self._came(before, has, lasts)
+        base = self._base(before, has, firsts, lasts)
+        has &= base.told
+        begins = pc.if_else(pa.array(has), places.take(before).values(r.edge), untils(r, places.take(firsts)))
+
+        def begin(rank: Places) -> Places:
+            return np.where(has, points(r, rank), lows(r, rank))
+
+        limits = most * np.bincount(run, minlength=len(firsts)) + self._came(begins, begin, lasts)
         edges = Edges(places.take(lasts).values(r.edge), n.open)
         rows = self._first(Ordering(r.group, (r.compared,)), edges, limits, lasts)
-        at, end = ranked(r, rows.values(r.compared.column), places.take(before).values(r.edge))
-        inside = comings(r, at) > np.where(has, points(r, end), BEFORE)[rows.of]
+        at, low = ranked(r, rows.values(r.compared.column), begins)
+        inside = comings(r, at) >= begin(low)[rows.of]
         is_whole = np.bincount(rows.of, rows.weights, len(firsts)) < limits
         is_whole[rows.of[~inside]] = True
-        numbers = np.full(len(places), -1)
-        numbers[before[has & is_whole]] = np.flatnonzero(has & is_whole)
-        base = Owned(self.answers.table, numbers[self.answers.of])
         own = is_whole[run]
         asked = Owned(places.table.take(pa.array(some[own])), run[own])
-        found = first_of_points(r, asked, rows.where(inside & is_whole[rows.of]), base.where(base.of >= 0))
-        self._found(some[own], found)
+        known = base.rows.where((has & is_whole)[base.rows.of])
+        self._found(some[own], first_of_points(r, asked, rows.where(inside & is_whole[rows.of]), known))
+
+    def _base(self, before: Places, has: Flags, firsts: Places, lasts: Places) -> "_Base":
+        """The answers of the places before runs; and whether these are what else there is of their rows up to the last
+        places. Where rows end that is so if they begin no later than those of the first place, and if none of these
+        first ones ends before the last place, or they are all there were."""
+        r, numbers = self.r, np.full(len(self.told.placed), -1)
+        numbers[before[has]] = np.flatnonzero(has)
+        rows = Owned(self.answers.table, numbers[self.answers.of])
+        rows = rows.where(rows.of >= 0)
+        told, n = np.ones(len(before), np.bool_), self.r.nearest
+        if n is not None and n.until is not None:
+            places = self.told.placed.places
+            until = (untils(r, places.take(own)) for own in (before, firsts, lasts))
+            at, *own = ranked(r, rows.values(r.compared.column - len(r.group)), *until)
+            begins, first, low = (lows(r, rank) for rank in own)
+            told, is_full = begins <= first, np.bincount(rows.of, rows.weights, len(before)) >= r.limit
+            told[rows.of[is_full[rows.of] & (comings(r, at) < low[rows.of])]] = False
+        return _Base(rows, told)
 
     def _further(self, most: int) -> None:
         """Of each by itself, by the rows from the first one on that it had, or a place behind it."""
@@ -108,8 +141,9 @@ class Sought:
         if not len(some):
             return
         rows = self._first(r.all_rows, Edges(values, open=False), np.full(len(some), most), some)
-        at, end = ranked(r, rows.values(r.compared.column), told.placed.places.take(some).values(r.edge))
-        fits = comings(r, at) < points(r, end)[rows.of]
+        places = told.placed.places.take(some)
+        at, end, begin = ranked(r, rows.values(r.compared.column), places.values(r.edge), untils(r, places))
+        fits = (comings(r, at) < points(r, end)[rows.of]) & (comings(r, at) >= lows(r, begin)[rows.of])
         many = np.bincount(rows.of, rows.weights, len(some))
         numbers = np.full(len(told.placed), -1)
         numbers[some] = np.arange(len(some))

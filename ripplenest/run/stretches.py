@@ -67,8 +67,16 @@ class Placed:
 
 
 def compared(r: Ranked, places: Owned) -> Owned:
-    """Those of places that have an edge."""
-    return places.where(places.values(r.edge).is_valid().to_numpy(zero_copy_only=False))
+    """Those of places that have an edge, or both."""
+    edges = (places.values(r.edge + i) for i in range(1 if r.nearest is None or r.nearest.until is None else 2))
+    return places.where(np.logical_and.reduce([e.is_valid().to_numpy(zero_copy_only=False) for e in edges]))
+
+
+def untils(r: Ranked, places: Owned) -> pa.Array:
+    """The values from which on rows are those of places; NULL where they are from the first one on."""
+    assert r.nearest is not None
+    own = places.values(r.edge)
+    return pa.nulls(len(places), own.type) if r.nearest.until is None else places.values(r.edge + 1)
 
 
 def ranked(r: Ranked, *values: pa.Array) -> Sequence[Places]:
@@ -89,6 +97,12 @@ def comings(r: Ranked, rank: Places) -> Places:
     """Where rows of such a rank come: before the places that they are up to."""
     assert r.nearest is not None
     return 2 * rank + r.nearest.open
+
+
+def lows(r: Ranked, rank: Places) -> Places:
+    """From where on rows are those of places that they are up to: 0 of FAR."""
+    assert r.nearest is not None
+    return np.where(rank == FAR, 0, 2 * rank + 2 * bool(r.nearest.until))
 
 
 @define(eq=False)
@@ -133,17 +147,19 @@ class Stretches:
         places = nothing, came_of, of[: len(changed)], np.arange(many), np.zeros(many, np.bool_)
         new = cls(r, tables, keys, groups, at, until, *places)
         order = r.by_edges(r.compared.descending)
-        new.near = new._first(order, Edges(at, not r.nearest.open), np.ones(many, np.int64), np.arange(many))
+        near = new._first(order, Edges(at, not r.nearest.open), np.ones(many, np.int64), np.arange(many))
+        new.near = compared(r, near)
         return new
 
     def _first(self, order: Ordering, edges: Edges, limits: Places, stretches: Places) -> Owned:
-        """The first places of stretches behind edges, among them at the end those that have none."""
+        """The first places of stretches behind edges; some may have no place where they end."""
         assert self.r.nearest is not None
         keys = Rows(self.keys.types, table=self.keys.arrow().take(pa.array(stretches)))
         found = self.tables.first(self.r.nearest.asked, Firsts(order, keys, limits, edges=edges))
         self.read += found.read
         self.cancelled[self.r.nearest.asked] += found.read - len(found.rows)
-        return compared(self.r, Owned(found.rows.arrow().combine_chunks(), stretches[found.of]))
+        places = Owned(found.rows.arrow().combine_chunks(), stretches[found.of])
+        return places.where(places.values(self.r.edge).is_valid().to_numpy(zero_copy_only=False))
 
     def read_on(self) -> Placed:
         """The places of those that go on, from their beginnings on."""
@@ -154,8 +170,8 @@ class Stretches:
         starts[1:] = (self.groups[1:] != self.groups[:-1]) | ~(is_on & self.reaches)[:-1]
         near, came = self.near.where((is_on & starts)[self.near.of]), self.came.where(is_on[self.came.of])
         places, kinds = near.plus(stored, came), np.repeat((NEAR, STORED, CAME), [len(near), len(stored), len(came)])
-        (rank,) = ranked(self.r, places.values(self.r.edge))
-        order = np.lexsort((rank, kinds != NEAR, places.of))
+        rank, until = ranked(self.r, places.values(self.r.edge), untils(self.r, places))
+        order = np.lexsort((lows(self.r, until), rank, kinds != NEAR, places.of))
         places = places.take(order)
         chains: Places = np.cumsum(starts)
         return Placed(places, kinds[order], chains[places.of])
@@ -173,7 +189,7 @@ class Stretches:
         own = at <= until[places.of] if self.r.nearest.open else at < until[places.of]
         beyond = furthest > until if self.r.nearest.open else furthest >= until
         self.reaches[self.on] = (~is_cut | beyond)[self.on]
-        return places.where(own & ~(is_cut[places.of] & (at == furthest[places.of])))
+        return compared(self.r, places.where(own & ~(is_cut[places.of] & (at == furthest[places.of]))))
 
     def go_on(self, on: Places) -> None:
         """With these."""

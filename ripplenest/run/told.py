@@ -16,10 +16,22 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, index_of, matches
 from ripplenest.data.order import FAR, Copies, Ordering, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
-from ripplenest.data.so_far import NONE, Sequence
+from ripplenest.data.so_far import NONE, Sequence, Spans
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run.stretches import CAME, NEAR, Flags, Owned, Placed, Stretches, comings, points, ranked
+from ripplenest.run.stretches import (
+    CAME,
+    NEAR,
+    Flags,
+    Owned,
+    Placed,
+    Stretches,
+    comings,
+    lows,
+    points,
+    ranked,
+    untils,
+)
 
 BEFORE = -1  # all that is in a run
 
@@ -40,14 +52,19 @@ def first_of_points(r: Ranked, places: Owned, rows: Owned, base: Owned | None = 
     ``base``. Raises LawBroken for rows that are there less than 0 times."""
     every = Owned(of_row(rows.table, len(r.group)), rows.of)
     every = every if base is None else every.plus(base)
-    weights, many = every.weights, len(every) - len(rows)
+    weights = every.weights
     if weights.min(initial=1) < 1:
         raise LawBroken("rows in order that are there less than 0 times", where=r.kept, wanted="1 or more")
-    at, edges = ranked(r, rows.values(r.compared.column), places.values(r.edge))
-    once, rank = np.ones(len(places), np.int64), ranks(every.table, order_of(r))
+    k, rank = every.values(r.compared.column - len(r.group)), ranks(every.table, order_of(r))
+    at, edges, until = ranked(r, k, places.values(r.edge), untils(r, places))
+    if r.nearest is not None and r.nearest.until is not None:
+        spans = Spans(every.of, comings(r, at), rank, weights)
+        which, some, copies = spans.first(places.of, lows(r, until), points(r, edges), r.limit)
+        return Owned(weighed(every.table, some, copies), which)
+    once, at = np.ones(len(places), np.int64), np.where(np.arange(len(every)) < len(rows), comings(r, at), BEFORE)
     found = Sequence(
         np.concatenate([every.of, places.of]),
-        np.concatenate([comings(r, at), np.full(many, BEFORE), points(r, edges)]),
+        np.concatenate([at, points(r, edges)]),
         np.concatenate([rank, NONE * once]),
         np.concatenate([weights, once]),
     )
@@ -92,6 +109,8 @@ class Told:
         known = (placed.kinds != CAME) & (~is_full | ((total == r.limit) & (worst <= last)))
         answers = Owned(weighed(own.table, some, copies), own.of[some])
         asked, since = _asked(placed, ~known), _since(placed, held, rank)
+        if r.nearest is not None and r.nearest.until is not None:  # what is up to one may be no more of the next
+            since[placed.kinds == CAME] = -1
         return cls(placed, answers.where(known[answers.of]), asked, held, since, coming)
 
 

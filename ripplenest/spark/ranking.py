@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.ranking import Nearest, Ranked
 from ripplenest.spark.ordering import once, so_far, way
-from ripplenest.spark.so_far import first_so_far
+from ripplenest.spark.so_far import between, first_so_far
 
 SO_FAR = "so_far"  # copies up to a row, its own among them
 NUMBER, MANY = "number", "many"  # of a row, or of the first behind an edge, in its group, which has so many
@@ -21,6 +21,8 @@ VALUE, KIND = "value", "kind"
 def first_rows(r: Ranked, made: DataFrame) -> DataFrame:
     """The first copies of each key as columns c0, …, w; of rows in such columns."""
     if r.nearest is not None and r.nearest.by is not None:
+        if r.nearest.until is not None:
+            return _first(r, between(r, r.nearest, made))
         return first_so_far(r, r.nearest, made)
     return _first(r, once(made) if r.nearest is None else _behind(r, r.nearest, made))
 

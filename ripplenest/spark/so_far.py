@@ -29,19 +29,41 @@ VALUE, LIMIT = "value", "limit"
 
 def first_so_far(r: Ranked, n: Nearest, made: DataFrame) -> DataFrame:
     """The first copies of each place as columns c0, …, w; of rows and places in such columns."""
-    *columns, asked = made.columns[:-1]
+    columns = made.columns[:-2]
     key, group = columns[: r.keys], [columns[i] for i in r.group]
     rest, edge = [*columns[r.keys :], WEIGHT], F.col(columns[r.edge])
-    nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
-    rows = once(made.filter(~F.col(asked)).select(*group, *rest[:-1], *nothing, WEIGHT)).select(*columns, WEIGHT)
+    rows, places = _apart(r, made)
     number = F.count(F.lit(1)).over(so_far(Window.partitionBy(*group), r, columns)) - 1
     rows = rows.withColumn(RANK, number).withColumn(VALUE, F.col(columns[r.compared.column + len(r.asked_by)]))
-    places = made.filter(F.col(asked) & edge.isNotNull()).select(*key).distinct()
     places = places.withColumn(RANK, F.lit(int(NONE)).cast("bigint")).withColumn(VALUE, edge)
     places, found = _found(r, n, rows, places, group, key)
     ranked, placed = rows.alias("y"), places.alias("p")
     of = found.alias("f").join(placed, _same([*group, AT], "f", "p")).join(ranked, _same([*group, RANK], "f", "y"))
     return of.select(*(f"p.{c}" for c in key), *(f"y.{c}" for c in rest[:-1]), F.col(f"f.{COPIES}").alias(WEIGHT))
+
+
+def between(r: Ranked, n: Nearest, made: DataFrame) -> DataFrame:
+    """Each row beside each place between whose edges it is, as columns c0, …, w; of rows and places in such columns."""
+    columns = made.columns[:-2]
+    rows, places = (frame.alias(name) for frame, name in zip(_apart(r, made), "yp", strict=True))
+    k = F.col(f"y.{columns[r.compared.column + len(r.asked_by)]}")
+    edge, until = (F.col(f"p.{columns[r.edge + i]}") for i in range(2))
+    low, high = (until, edge) if r.compared.descending else (edge, until)
+    is_low_open, is_high_open = (n.until, n.open) if r.compared.descending else (n.open, n.until)
+    within = (k > low if is_low_open else k >= low) & (k < high if is_high_open else k <= high)
+    same = reduce(and_, (F.col(f"p.{columns[i]}").eqNullSafe(F.col(f"y.{columns[i]}")) for i in r.group), within)
+    found = places.join(rows, same)
+    return found.select(*(f"p.{c}" for c in columns[: r.keys]), *(f"y.{c}" for c in (*columns[r.keys :], WEIGHT)))
+
+
+def _apart(r: Ranked, made: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The rows, each once, with nothing in the columns that places alone have; and the places that have an edge."""
+    *columns, asked = made.columns[:-1]
+    group, rest = [columns[i] for i in r.group], columns[r.keys :]
+    nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
+    rows = once(made.filter(~F.col(asked)).select(*group, *rest, *nothing, WEIGHT)).select(*columns, WEIGHT)
+    places = made.filter(F.col(asked) & F.col(columns[r.edge]).isNotNull()).select(*columns[: r.keys]).distinct()
+    return rows, places
 
 
 def _found(

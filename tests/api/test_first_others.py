@@ -135,3 +135,24 @@ def test_rows_of_a_group_are_kept_once(tmp_path: Path, view: rn.View) -> None:
                 b.insert("P", [{"id": many_rows, "kind": "a", "price": many_rows // 2, **blank}])
             assert b.report.rows_read < 60
     assert stored[1] < 2.5 * stored[0]
+
+
+@rn.view
+def beside_the_first(P: Bag[Part]) -> list[Any]:
+    """Around rows that are none of a relation."""
+    return [
+        {"id": v.id, "above": max((p.price for p in P if v.price - 1 < p.price < v.price + 3), default=None)}
+        for v in rn.top(3, P, key=lambda p: (p.price, p.id))
+    ]
+
+
+def test_rows_around_them_may_be_first_rows_themselves(tmp_path: Path) -> None:
+    with rn.open(tmp_path, engine="local") as db:
+        db.relation("P", Part, key="id")
+        blank = {"kind": None, "weight": 1.0, "like": None, "notes": []}
+        db.load("P", [{"id": i, "price": i * 7 % 20, **blank} for i in range(20)])
+        db.create(beside_the_first)
+        with db.batch() as b:
+            b.delete_key("P", id=0)
+            b.insert("P", [{"id": 20, "price": 2, **blank}])
+        assert db.view("beside_the_first").rows() == beside_the_first(P=db.relation("P").rows()) and db.verify()

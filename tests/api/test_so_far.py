@@ -114,8 +114,25 @@ def islands(S: Bag[Span]) -> list[Any]:
     ]
 
 
-VIEWS = (peaks, firsts, inside, islands)
-SO_FAR = dict(zip([v.name for v in VIEWS], (3, 3, 3, 1), strict=True))
+@rn.view
+def moving(S: Bag[Span]) -> list[Any]:
+    """Of those some way before and behind: of a user, of all, and of steps."""
+    return [
+        {
+            "id": a.id,
+            "last": max((b.v for b in S if b.user == a.user and a.begin - 2 <= b.begin <= a.begin), default=None),
+            "next": rn.top(2, [{"end": b.end, "id": b.id} for b in S if a.begin < b.begin < a.begin + 3],
+                           key=lambda r: r["end"]),
+            "around": min((b.v for b in S if b.user == a.user and a.end - 3 < b.end and b.end <= a.end + 1),
+                          default=None),
+            "costs": [max((t.cost for t in a.steps if s.at - 1 <= t.at < s.at), default=None) for s in a.steps],
+        }
+        for a in S
+    ]  # fmt: skip
+
+
+VIEWS = (peaks, firsts, inside, islands, moving)
+SO_FAR = dict(zip([v.name for v in VIEWS], (3, 3, 3, 1, 4), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -186,6 +203,31 @@ def test_what_is_stored_and_read_does_not_grow_with_a_group(tmp_path: Path, view
             assert db.verify()
     assert stored[1] < 1.1 * stored[0]
     assert max(read[2:]) <= max(read[:2]) + 8 < 120, read
+
+
+@rn.view
+def largest(S: Bag[Span]) -> list[Any]:
+    return [
+        {"id": a.id, "v": max(b.v for b in S if b.user == a.user and a.begin - 200 < b.begin <= a.begin)} for a in S
+    ]
+
+
+def test_windows_are_not_stored(tmp_path: Path) -> None:
+    """A row is there once, however many places it is near; what comes last reads what it takes the place of."""
+    with rn.open(tmp_path, engine="local") as db:
+        db.relation("S", Span, key="id")
+        one = {"user": "a", "steps": []}
+        db.load("S", [{**one, "id": i, "begin": i, "end": i, "v": i * 37 % 101} for i in range(1_000)])
+        db.create(largest)
+        size, maps = db._state.snapshot().size, db._declared.plan().maps
+        assert sum(size(m.name) for m in maps) == 4 * 1_000
+        read = []
+        for i in range(1_000, 1_110):  # in which the largest of before is no longer near
+            with db.batch() as b:
+                b.insert("S", [{**one, "id": i, "begin": i, "end": i, "v": i * 37 % 101}])
+            read.append(b.report.rows_read)
+        assert sorted(read)[100] < 30 and max(read) < 600, read
+        assert db.view("largest").rows() == largest(S=db.relation("S").rows()) and db.verify()
 
 
 def test_a_place_is_followed_as_far_as_it_changes(tmp_path: Path) -> None:

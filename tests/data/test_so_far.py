@@ -8,7 +8,7 @@ from support.choices import Choices
 from support.laws import law
 from support.sizes import many
 
-from ripplenest.data.so_far import NONE, Sequence
+from ripplenest.data.so_far import NONE, Sequence, Spans
 
 COUNTS: Counter[str] = Counter()
 
@@ -37,7 +37,27 @@ def test_they_are_the_first_of_all_before(c: Choices) -> None:
 
 
 @pytest.mark.xdist_group("first rows so far")
+@law(examples=many(200, 5000))
+def test_those_of_spans_are_the_first_of_all_within(c: Choices) -> None:
+    """Each row of a run is there once, with its copies; spans may be empty, or begin where there is nothing."""
+    size, runs, limit = c.number(40), 1 + c.number(3), 1 + c.number(4)
+    run, at = [c.number(runs) for _ in range(size)], [c.number(9) for _ in range(size)]
+    ranks, copies = [j * 37 % 41 for j in range(size)], [1 + c.number(4) for _ in range(size)]
+    spans = [(c.number(runs), c.number(10), c.number(10)) for _ in range(c.number(9))]
+    of, low, high = (np.array([span[i] for span in spans], np.int64) for i in range(3))
+    rows = Spans(*(np.array(own, np.int64) for own in (run, at, ranks, copies)))
+    found = list(zip(*(own.tolist() for own in rows.first(of, low, high, limit)), strict=True))
+    wanted = []
+    for i, (own, first, end) in enumerate(spans):
+        inside = [j for j in range(size) if run[j] == own and first <= at[j] < end]
+        every = [j for j in sorted(inside, key=lambda j: ranks[j]) for _ in range(copies[j])][:limit]
+        wanted += [(i, j, n) for j, n in Counter(every).items()]
+        COUNTS["within"] += len(inside) > limit
+    assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.xdist_group("first rows so far")
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")
-    assert all(COUNTS[what] > many(50, 1000) for what in ("several", "copies", "others")), COUNTS
+    assert all(COUNTS[what] > many(50, 1000) for what in ("several", "copies", "others", "within")), COUNTS

@@ -29,7 +29,7 @@ def kept(c: Choices) -> Kept:
 
 
 @pytest.mark.xdist_group("first rows behind edges")
-@law(kept, examples=many(40, 3000))
+@law(kept, examples=many(90, 3000))
 def test_law_6_behind_edges(given: Kept) -> None:
     """After each batch the view is its query on what is there then, and each map is what it would be if it was built;
     however few places are read at once."""
@@ -62,6 +62,8 @@ def check(case: Case, mode: Materialize, force_domain: bool) -> None:
             COUNTS["groups" + kind] += m.ranked.keys > 1
             COUNTS["changed" + kind] += before.tables[m.name].counts() != running.tables[m.name].counts()
             COUNTS["several" + kind] += m.ranked.limit > 1
+            changed = before.tables[m.name].counts() != running.tables[m.name].counts()
+            COUNTS["changed between"] += m.ranked.nearest.until is not None and changed
 
 
 @pytest.mark.xdist_group("first rows behind edges")
@@ -71,4 +73,4 @@ def test_enough_was_met() -> None:
     for what in ("open", "closed", "ascending", "descending", "groups", "changed", "several"):
         assert COUNTS[what] > many(8, 400), COUNTS
         assert COUNTS[f"{what} so far"] > many(4, 200), COUNTS
-    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved")), COUNTS
+    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved", "changed between")), COUNTS

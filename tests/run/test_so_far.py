@@ -23,10 +23,10 @@ Bag = Counter[Row]
 
 
 def ranking(c: Choices) -> Ranked:
-    """Places have a group, an edge, and perhaps what it is computed of."""
-    keys, descending = c.pick((2, 2, 3)), c.one_in(2)
+    """Places have a group, an edge, and perhaps what it is computed of; or two edges, and what they are computed of."""
+    keys, descending = c.pick((2, 2, 3, 4, 4)), c.one_in(2)
     by = tuple(By(keys + i, c.one_in(2), c.one_in(3)) for i in c.pick(((0,), (1, 0), (0, 2))))
-    near = Nearest("Dom", c.one_in(2), 1, By(keys + 2, descending))
+    near = Nearest("Dom", c.one_in(2), 1, By(keys + 2, descending), c.one_in(2) if keys > 3 else None)
     return Ranked("O", Ordering(tuple(range(keys)), by), 1 + c.number(4), keys, (), None, near)
 
 
@@ -49,10 +49,20 @@ def expected(r: Ranked, places: Bag, rows: Bag) -> Bag:
     """Each row beside each place that it is up to, and of these the first ones."""
     beside: Bag = Counter()
     for place, row in ((p, row) for p in +places for row in +rows if row[0] == p[0] and p[1] is not None):
-        edge, k = (place[1], row[-1]) if r.compared.descending else (row[-1], place[1])
-        if k < edge or (k == edge and not r.nearest.open):
+        if is_within(r, place, row[-1]):
             beside[*place, *row[1:]] += rows[row]
     return Counter(first_of(rows_of(types_of(r), beside), r.order, r.limit).counts())
+
+
+def is_within(r: Ranked, place: Row, k: int) -> bool:
+    sign = 1 if r.compared.descending else -1
+    up = sign * (place[1] - k)
+    if up < 0 or (up == 0 and r.nearest.open):
+        return False
+    if r.nearest.until is None:
+        return True
+    down = None if place[2] is None else sign * (k - place[2])
+    return down is not None and (down > 0 or (down == 0 and not r.nearest.until))
 
 
 def changes(c: Choices, places: Bag, rows: Bag, r: Ranked, span: int) -> tuple[Bag, Bag]:
@@ -79,8 +89,13 @@ def new_row(c: Choices, span: int) -> Row:
 
 
 def new_place(c: Choices, r: Ranked, span: int) -> Row:
-    edge = None if c.one_in(12) else c.number(span)
-    return (c.pick((0, 1, None)), edge, *(c.number(2) for _ in range(r.keys - 2)))
+    edge, group = None if c.one_in(12) else c.number(span), c.pick((0, 1, None))
+    if r.nearest.until is None:
+        return (group, edge, *(c.number(2) for _ in range(r.keys - 2)))
+    if edge is None:
+        return group, *c.pick(((None, None), (3, None), (None, 3))), 0
+    sign, width = 1 if r.compared.descending else -1, r.limit * span // 12
+    return group, min(edge, span - 2), max(edge - sign * width, 1), edge  # which may be all there is of their type
 
 
 @pytest.mark.xdist_group("so far")
@@ -109,7 +124,8 @@ def test_the_step_is_building_again(c: Choices) -> None:
             COUNTS["several"] += r.limit > 1 and before != answer
             COUNTS["open" if r.nearest.open else "closed"] += before != answer
             COUNTS["up" if r.compared.descending else "down"] += before != answer
-            COUNTS["computed"] += r.keys > 2 and before != answer
+            COUNTS["computed"] += r.keys == 3 and before != answer
+            COUNTS["between"] += r.nearest.until is not None and before != answer
 
 
 def test_rows_that_are_not_there_are_no_first_rows() -> None:
@@ -127,5 +143,5 @@ def test_rows_that_are_not_there_are_no_first_rows() -> None:
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")
-    kinds = ("changed", "several", "open", "closed", "up", "down", "computed")
+    kinds = ("changed", "several", "open", "closed", "up", "down", "computed", "between")
     assert all(COUNTS[what] > many(30, 1000) for what in kinds), COUNTS

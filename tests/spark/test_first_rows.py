@@ -30,12 +30,21 @@ def test_first_rows_so_far(spark: SparkSession, limit: int, descending: bool, is
     check(spark, Ranked("O", order, limit, 3, TYPES, None, Nearest("Dom", is_open, 1, by)), so_far.built)
 
 
+@pytest.mark.parametrize(("is_open", "until", "descending"), [(False, True, True), (True, False, False)])
+def test_first_rows_between_edges(spark: SparkSession, is_open: bool, until: bool, descending: bool) -> None:
+    order = Ordering((0, 1, 2), (By(4), By(3, True)))
+    edges = Nearest("Dom", is_open, 1, By(3, descending), until)
+    check(spark, Ranked("O", order, 2, 3, TYPES, None, edges), so_far.built)
+
+
 def check(spark: SparkSession, ranked: Ranked, built: Callable[[Ranked, Rows, tuple[Base, ...]], Rows]) -> None:
     random = Random(ranked.limit)
     groups = ["a", "b", None]
     values = [(random.choice(groups), 0, 0, random.randrange(8), random.choice("xy")) for _ in range(40)]
     rows = {(*row, False): 1 + n % 3 for n, row in enumerate(values)}
     edges = [(random.choice([None, *range(8)]), of) for of in range(20)]  # what they are computed of is beside them
+    if ranked.nearest is not None and ranked.nearest.until is not None:
+        edges = [(edge, edge + (-3 if ranked.compared.descending else 3)) for edge in range(8)]
     places = {(random.choice(groups), *edge, 0, "", True): 1 for edge in edges}
     made = Rows.of_pairs((*TYPES, BOOL), [*rows.items(), *places.items()])
     columns = f"c0 string, c1 bigint, c2 bigint, c3 bigint, c4 string, c5 boolean, {WEIGHT} bigint"

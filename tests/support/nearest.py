@@ -70,12 +70,22 @@ class Nearest(Correlated):
             equal = self.c.pick(pairs)
             conditions.insert(self.c.number(2), Call(self.c.pick(("eq", "eq", "ne", "same")), equal))
         if self.c.number(2):  # another order than that of edges, in which those so far are the first
+            if (by, edge) in moving and not self.c.one_in(3):
+                conditions.append(self.end(by, edge, descending, inner))
             by, descending = self.c.pick(own)[0], self.c.number(2) == 1
         columns = [by, *(self.c.pick(own)[0] for _ in range(self.c.number(2)))]
         rows: Expr = Sng(Tuple(tuple((f"c{i}", path) for i, path in enumerate(columns))))
         for condition in reversed(conditions):
             rows = For("_", Pred(condition), rows)
         return self.first(For(VAR, of, rows), descending, scope)
+
+    def end(self, by: Elem, edge: Elem, descending: bool, scope: Scope) -> Elem:
+        """Where rows end that begin at an edge: some way from it."""
+        kind = elem_type(edge, scope.pi)
+        assert isinstance(kind, Base)
+        fn = {"date": "days_after", "timestamp": "micros_after"}.get(kind.kind, f"add_{kind.kind}")
+        way = Lit((1 + self.c.number(4)) * (-1 if descending else 1), INT if kind.kind == "int" else LONG)
+        return Call(self.c.pick((("gt", "ge"), ("lt", "le"))[not descending]), (by, Call(fn, (edge, way))))
 
     def moved(self, by: Elem, edge: Elem, scope: Scope) -> tuple[Elem, Elem]:
         """Both, of which one may have something added to it, or taken away from it."""
