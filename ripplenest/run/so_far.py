@@ -115,7 +115,7 @@ class _Step:
             differs = self._goes_further(stored)
         is_done = s.reaches.copy()
         is_done[stored.of[is_last & ~differs]] = True
-        own = places.where(is_done[places.of]).table
+        own = places.where(is_done[places.of] & (kinds != NEAR)).table  # that may be one of a stretch that goes on
         mask = columnar.among(change, key, columnar.distinct(Rows(labels.types, table=own), key))
         self.change = self.change.plus(columnar.where(change, mask))
         s.go_on(s.on[~is_done[s.on]])

@@ -2,8 +2,9 @@
 
 Those of one place after another are told by the last one before them that is known, and the rows between; of a place by
 itself the rows are read in their order, from the first one that it, or a place behind it, had: none of those up to it
-comes before that but what comes now. Many rows may lie between two places, and many in the order that are not up to a
-place; so a few are read in either way, and four times as many each time, as long as that is not enough.
+comes before that but what comes now; or from the beginning, where none had one. Many rows may lie between two places,
+and many in the order that are not up to a place; so a few are read in either way, and four times as many each time, as
+long as that is not enough.
 """
 
 from collections import Counter
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field, frozen
 
-from ripplenest.data.index import Places
+from ripplenest.data.index import Places, ranges
 from ripplenest.data.order import FAR, Copies, Edges, Firsts, Ordering, ranks, ranks_by, weighed
-from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.nrc.types import Base
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run.stretches import Flags, Owned, Stretches, comings, lows, points, ranked, untils
 from ripplenest.run.told import Told, first_of_points, of_row, order_of
@@ -55,11 +57,22 @@ class Sought:
             self._further(most)
             most *= TIMES
 
-    def _first(self, order: Ordering, edges: Edges, limits: Places, places: Places) -> Owned:
-        """The first rows behind edges, of the groups of places, after the batch."""
+    @property
+    def _kept(self) -> tuple[Base, ...]:
+        """The types of the rows that are kept."""
+        return self.changed.types
+
+    def _keys(self, places: Places) -> Rows:
+        """The keys of the groups of places."""
         taken = self.stretches.keys.arrow().take(pa.array(self.told.placed.places.of[places]))
-        keys, plus = Rows(self.stretches.keys.types, table=taken), None if self.changed.is_empty else self.changed
-        found = self.tables.first(self.r.kept, Firsts(order, keys, limits, plus=plus, edges=edges))
+        return Rows(self.stretches.keys.types, table=taken)
+
+    def _first(
+        self, order: Ordering, keys: Rows, limits: Places, edges: Edges | None = None, start: Rows | None = None
+    ) -> Owned:
+        """The first rows of groups behind edges, or from rows on, after the batch."""
+        plus = None if self.changed.is_empty else self.changed
+        found = self.tables.first(self.r.kept, Firsts(order, keys, limits, start, plus, edges))
         self.read += found.read
         self.cancelled[self.r.kept] += max(found.read - len(found.rows), 0)
         return Owned(found.rows.arrow().combine_chunks(), found.of)
@@ -103,7 +116,7 @@ class Sought:
 
         limits = most * np.bincount(run, minlength=len(firsts)) + self._came(begins, begin, lasts)
         edges = Edges(places.take(lasts).values(r.edge), n.open)
-        rows = self._first(Ordering(r.group, (r.compared,)), edges, limits, lasts)
+        rows = self._first(Ordering(r.group, (r.compared,)), self._keys(lasts), limits, edges)
         at, low = ranked(r, rows.values(r.compared.column), begins)
         inside = comings(r, at) >= begin(low)[rows.of]
         is_whole = np.bincount(rows.of, rows.weights, len(firsts)) < limits
@@ -132,28 +145,65 @@ class Sought:
         return _Base(rows, told)
 
     def _further(self, most: int) -> None:
-        """Of each by itself, by the rows from the first one on that it had, or a place behind it."""
-        r, told, by = self.r, self.told, self.r.order.by[0]
-        some = np.flatnonzero(self.left & (told.since >= 0))
-        values = told.held.values(by.column - r.keys).take(pa.array(told.since[some]))
-        there = values.is_valid().to_numpy(zero_copy_only=False)
-        some, values = some[there], values.filter(pa.array(there))
-        if not len(some):
-            return
-        rows = self._first(r.all_rows, Edges(values, open=False), np.full(len(some), most), some)
-        places = told.placed.places.take(some)
+        """Of each by itself, by the rows from the first one on that it had, or a place behind it; by all of its group,
+        where that is not known."""
+        told, some = self.told, np.flatnonzero(self.left)
+        since, groups = told.since[some], self.stretches.groups[told.placed.places.of[some]]
+        is_alone = np.bincount(groups)[groups] == 1
+        first = told.held.values(self.r.order.by[0].column - self.r.keys).is_valid().to_numpy(zero_copy_only=False)
+        has = np.append(first, False)[since] | (is_alone & (since >= 0))
+        for own, way in ((has & is_alone, self._from_rows), (has & ~is_alone, self._behind), (~has, self._from_all)):
+            if own.any():
+                way(some[own], most)
+
+    def _from_rows(self, some: Places, most: int) -> None:
+        """Of those that are alone in their groups."""
+        start = self.told.held.table.take(pa.array(self.told.since[some]))
+        keys = self._keys(some)
+        columns = [*keys.arrow().columns[:-1], *start.columns[:-1], pa.array(np.ones(len(some), np.int64))]
+        at = Rows(self._kept, table=pa.Table.from_arrays(columns, schema=arrow_schema(self._kept)))
+        rows = self._first(self.r.all_rows, keys, np.full(len(some), most), start=at)
+        coming, order = self._coming(some), order_of(self.r)
+        rank = ranks(pa.concat_tables([coming.table, start]).combine_chunks(), order)
+        self._fitting(some, most, rows, coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of]))
+
+    def _behind(self, some: Places, most: int) -> None:
+        """Of several of a group: from what orders their first rows first."""
+        by, told = self.r.order.by[0], self.told
+        values = told.held.values(by.column - self.r.keys).take(pa.array(told.since[some]))
+        rows = self._first(self.r.all_rows, self._keys(some), np.full(len(some), most), Edges(values, open=False))
+        coming = self._coming(some)
+        both = pa.table([pa.chunked_array([coming.values(by.column - self.r.keys), values])], ["by"])
+        rank = ranks_by(both, [evolve(by, column=0)])
+        self._fitting(some, most, rows, coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of]))
+
+    def _from_all(self, some: Places, most: int) -> None:
+        """Of those of whose rows nothing is known: what is read of a group is for all of it."""
+        of = self.stretches.groups[self.told.placed.places.of[some]]
+        _, firsts, group = np.unique(of, return_index=True, return_inverse=True)
+        rows = self._first(self.r.all_rows, self._keys(some[firsts]), np.full(len(firsts), most))
+        many = np.bincount(rows.of, minlength=len(firsts))
+        order = np.argsort(rows.of, kind="stable")
+        which = order[ranges((np.cumsum(many) - many)[group], many[group])]
+        every = Owned(rows.table.take(pa.array(which)), np.repeat(np.arange(len(some)), many[group]))
+        self._fitting(some, most, every, self._coming(some[:0]))
+
+    def _coming(self, some: Places) -> Owned:
+        """What comes up to each of some places, by their numbers among these."""
+        numbers = np.full(len(self.told.placed), -1)
+        numbers[some] = np.arange(len(some))
+        coming = Owned(self.told.coming.table, numbers[self.told.coming.of])
+        return coming.where(coming.of >= 0)
+
+    def _fitting(self, some: Places, most: int, rows: Owned, coming: Owned) -> None:
+        """Those of ``some`` places of whose ``rows``, so many of each or all, and of what is ``coming`` before them,
+        enough are up to them."""
+        r, places = self.r, self.told.placed.places.take(some)
         at, end, begin = ranked(r, rows.values(r.compared.column), places.values(r.edge), untils(r, places))
         fits = (comings(r, at) < points(r, end)[rows.of]) & (comings(r, at) >= lows(r, begin)[rows.of])
-        many = np.bincount(rows.of, rows.weights, len(some))
-        numbers = np.full(len(told.placed), -1)
-        numbers[some] = np.arange(len(some))
-        coming = Owned(told.coming.table, numbers[told.coming.of])
-        coming = coming.where(coming.of >= 0)
-        both = pa.table([pa.chunked_array([coming.values(by.column - r.keys), values])], ["by"])
-        rank = ranks_by(both, [evolve(by, column=0)])
-        coming = coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of])
         every = Owned(of_row(rows.table, len(r.group)), rows.of).where(fits).plus(coming)
-        is_known = (np.bincount(every.of, every.weights, len(some)) >= r.limit) | (many < most)
+        has_all = np.bincount(rows.of, rows.weights, len(some)) < most
+        is_known = (np.bincount(every.of, every.weights, len(some)) >= r.limit) | has_all
         first, copies = Copies.of(every.of, ranks(every.table, order_of(r)), every.weights).first(r.limit)
         found = Owned(weighed(every.table, first, copies), every.of[first])
         found = found.where(is_known[found.of])

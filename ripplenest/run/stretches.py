@@ -189,7 +189,9 @@ class Stretches:
         own = at <= until[places.of] if self.r.nearest.open else at < until[places.of]
         beyond = furthest > until if self.r.nearest.open else furthest >= until
         self.reaches[self.on] = (~is_cut | beyond)[self.on]
-        return compared(self.r, places.where(own & ~(is_cut[places.of] & (at == furthest[places.of]))))
+        if self.r.nearest.until is not None:  # of which some may end later
+            own &= ~(is_cut[places.of] & (at == furthest[places.of]))
+        return compared(self.r, places.where(own))
 
     def go_on(self, on: Places) -> None:
         """With these."""

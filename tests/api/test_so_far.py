@@ -248,6 +248,52 @@ def test_a_place_is_followed_as_far_as_it_changes(tmp_path: Path) -> None:
                 assert all(found[i] == (max(i, until) if comes and i >= 100 else i) for i in range(1_000))
 
 
+@rn.record
+class Limit:
+    id: int
+    at: int
+
+
+@rn.view
+def within(S: Bag[Span], L: Bag[Limit]) -> list[Any]:
+    """Up to limits, which are few."""
+    return [
+        {
+            "id": k.id,
+            "most": max((s.end for s in S if s.begin <= k.at), default=None),
+            "least": rn.top(2, [{"v": s.v, "id": s.id} for s in S if s.begin <= k.at],
+                            key=lambda r: r["v"], nulls_first=True),
+        }
+        for k in L
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("many_limits", [1, 16])
+def test_what_lies_between_few_places_is_not_read(tmp_path: Path, many_limits: int) -> None:
+    """One comes where none is, many share an edge, one jumps ahead and back, and the first row goes, which has NULL."""
+    with rn.open(tmp_path, engine="local", policy="incremental") as db:
+        db.relation("S", Span, key="id")
+        db.relation("L", Limit, key="id")
+        size, read = 5_000, []
+        values = [None if i in (7, 99) else i * 1_009 % size for i in range(size)]
+        rows = [{"id": i, "user": None, "begin": i, "end": i * 1_777 % size, "v": values[i]} for i in range(size)]
+        db.load("S", [{**row, "steps": []} for row in rows])
+        db.create(within)
+        with db.batch() as b:
+            b.insert("L", [{"id": i, "at": size - 10} for i in range(many_limits)])
+        read.append(b.report.rows_read)
+        for at in (size - 20, 500, 4_000):
+            with db.batch() as b:
+                b.upsert("L", [{"id": 100, "at": at}])
+            read.append(b.report.rows_read)
+        for i in (7, max(range(4_000), key=lambda i: rows[i]["end"])):
+            with db.batch() as b:
+                b.delete_key("S", id=i)
+            read.append(b.report.rows_read)
+        assert max(read) < 150, read
+        assert db.view("within").rows() == within(S=db.relation("S").rows(), L=db.relation("L").rows()) and db.verify()
+
+
 def test_explain_says_how_they_are_kept() -> None:
     found = {r["so_far"]: (r["open"], r["edge"], r["fits"]) for r in rn.explain(peaks).json()["rankings"]}
     assert found["o0 ≤ label.edge"] == (False, "label.edge", []) and found["o0 < label.edge"][0], found
