@@ -232,9 +232,10 @@ def _ended(rows: Chain, by: Order, value: Elem, types: Mapping[str, Type]) -> tu
     """The rows without the condition that says where they end, if that moves as the ``value`` does where they begin."""
     for c in rows.conjuncts:
         end, is_open = edge(c, by.by, not by.descending, types)
-        if end is not None and (own := _moved(end)) is not None and own == _moved(value) and is_total(end, types):
-            t = elem_type(end, types)
-            assert isinstance(t, Base)
+        if end is None or _moved(end) is None or _moved(end) != _moved(value) or not is_total(end, types):
+            continue
+        t = elem_type(end, types)
+        if isinstance(t, Base) and nullable(t) == nullable(elem_type(by.by, types)):
             return evolve(rows, conditions=tuple(p for p in rows.conjuncts if p != c)), End(end, t, is_open)
     return rows, None
 
