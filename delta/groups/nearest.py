@@ -13,7 +13,8 @@ beside the columns that it is of, T⟨Π,v(c),c⟩: what reads a row of T is loo
 
 Where the value is of something else than what orders rows first, as it is of the greatest amount up to a day, rows have
 that beside them, O = [Π ↦ for b in R where c union sng⟨t, k(b)⟩], and T is the first of those so far
-(``run/so_far.py``). Then what else is asked of rows are equalities alone: else O would have all of R for each place.
+(``run/so_far.py``), perhaps to a second value of what the first one is of, where they end. Then what else is asked of
+rows are equalities alone: else O would have all of R for each place.
 
 O has rows that no place asks for, so nothing in it may fail.
 """
@@ -139,11 +140,11 @@ def behind(t: Top, around: Around) -> Behind | None:
     rows = chain(t.of, t.var)
     if not t.order or not _is_plain(elem_type(rows.head, around.inside(rows.generators).pi)):
         return None
-    first = (_behind(t, rows, c, around, _first(t, rows)) for c in rows.conjuncts)
+    first = [(c, _first(t, rows)) for c in rows.conjuncts]
     every = ((c, by) for c in rows.conjuncts for by in _compared(c, rows))
-    up_to = sorted(every, key=lambda pair: not pair[1].descending)  # as what comes is mostly the greatest
-    other = (_behind(t, rows, c, around, by) for c, by in up_to)
-    return next((b for b in (*first, *other) if b is not None), None)
+    other = sorted(every, key=lambda way: not way[1].descending)  # up to a value, as what comes is mostly the greatest
+    found = (_behind(t, rows, c, around, by) for c, by in (*first, *other))
+    return next((b for b in found if b is not None), None)
 
 
 def _first(t: Top, rows: Chain) -> Order:

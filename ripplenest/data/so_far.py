@@ -22,7 +22,7 @@ NONE = np.int64(-1)  # the rank of a point
 
 
 @frozen(eq=False)
-class Sequence:
+class Stream:
     """Rows, and points between them, of some runs, which are numbers: where each is in its run, no two of a row and a
     point at one place; the rank of each row, below their number, and how many ``copies`` it has; those of a point are
     NONE, and 1."""

@@ -23,6 +23,7 @@ from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
 STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
 STEP_SO_FAR = "what comes or goes is followed from place to place, until one has the same first rows as before"
+STEP_BETWEEN = "what comes or goes is compared with the first rows of all places that it is between the edges of"
 SHOWN = {(True, False): "≤", (True, True): "<", (False, False): "≥", (False, True): ">"}
 """How rows compare with an edge that they are behind in an order, which may be descending, and the edge open."""
 
@@ -32,7 +33,7 @@ class RankingFact:
     """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
     are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one.
     ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do;
-    ``so_far``: how they compare with it, where that is not what orders them first.
+    ``so_far``: how they compare with it, where that is not what orders them first; there they may have ``ends``.
     ``fits``: the conditions by which one row is in the orders of several places, each of which keeps it; ``holds``:
     what it has of each of these places."""
 
@@ -47,6 +48,7 @@ class RankingFact:
     edge: str | None
     open: bool
     so_far: str | None
+    ends: bool
     fits: tuple[str, ...]
     holds: tuple[str, ...]
 
@@ -70,7 +72,8 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
             last = lineage[columns_of(Label((r.definition.site,))) + 1]
             so_far += f" and {own} {SHOWN[not down, r.edge.until.open]} {last}"
     fits, holds = (tuple(dict.fromkeys(found)) for found in (_fits(kept, f), _holds(kept, f)))
-    place = lineage, by, r.limit, nothing, edge, is_open, so_far
+    ends = r.edge is not None and r.edge.until is not None
+    place = lineage, by, r.limit, nothing, edge, is_open, so_far, ends
     return RankingFact(m.name, m.at, r.kept, kept.term, *place, fits, holds)
 
 
@@ -145,8 +148,7 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
         yield from wrapped("", "    first ", f"{r.limit:,} by {by}{_where(r)} in {part(r.kept)}", width)
         if r.nothing is not None:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(r.nothing)}⟩", width)
-        step = STEP if r.edge is None else STEP_BEHIND if r.so_far is None else STEP_SO_FAR
-        yield from wrapped("access", "    ", step, width, " ")
+        yield from wrapped("access", "    ", _step(r), width, " ")
         if r.fits:
             shown = " and ".join(f"`{t}`" for t in r.fits)
             said = f"a row is kept once for each place that it fits by {shown}: up to the square of a group"
@@ -155,6 +157,12 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
             shown = ", ".join(f"`{t}`" for t in r.holds)
             said = f"a row is kept once for each place, of which it holds {shown}: up to the square of a group"
             yield from wrapped("access", "    ", said, width, " ")
+
+
+def _step(r: RankingFact) -> str:
+    if r.so_far is None:
+        return STEP if r.edge is None else STEP_BEHIND
+    return STEP_BETWEEN if r.ends else STEP_SO_FAR
 
 
 def _where(r: RankingFact) -> str:

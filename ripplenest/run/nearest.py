@@ -166,8 +166,12 @@ def built(r: Ranked, made: Rows, types: Types) -> Rows:
 def _numbers(r: Ranked, rows: pa.Table, places: pa.Table) -> tuple[Places, Places]:
     """Of rows, and then of places, the number of the group, and that of the value that orders rows first, or behind
     which they are."""
-    by = r.all_rows.by[0]
+    both = together(r, rows, places)
+    return key_numbers(both, r.group), ranks_by(both, [By(r.edge, r.compared.descending)])
+
+
+def together(r: Ranked, rows: pa.Table, places: pa.Table) -> pa.Table:
+    """The groups of rows, and then of places, with what compares with an edge, or is one."""
     asked = places.select([*r.group, r.edge])
-    columns = [rows.column(i) for i in (*r.group, by.column)]
-    both = pa.concat_tables([pa.Table.from_arrays(columns, schema=asked.schema), asked]).combine_chunks()
-    return key_numbers(both, r.group), ranks_by(both, [By(r.edge, by.descending)])
+    columns = [rows.column(i) for i in (*r.group, r.compared.column)]
+    return pa.concat_tables([pa.Table.from_arrays(columns, schema=asked.schema), asked]).combine_chunks()

@@ -25,9 +25,9 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run.nearest import Made, Moved
+from ripplenest.run.nearest import Made, Moved, together
 from ripplenest.run.sought import Sought
-from ripplenest.run.stretches import NEAR, STORED, Flags, Owned, Stretches, comings, compared, lows, ranked, untils
+from ripplenest.run.stretches import NEAR, STORED, Flags, Owned, Stretches, comings, lows, ranked, untils, with_edges
 from ripplenest.run.told import Told, first_of_points, of_row
 from ripplenest.version.version import Tables
 
@@ -39,9 +39,8 @@ def built(r: Ranked, made: Rows, types: Types) -> Rows:
     that are there less than 0 times."""
     own = Made.of(r, made, types)
     rows, places = own.rows.arrow().combine_chunks(), own.places.arrow().combine_chunks()
-    keys = [t.select([*r.group, t.num_columns - 1]) for t in (rows, places)]
-    groups = key_numbers(pa.concat_tables([t.rename_columns(keys[0].column_names) for t in keys]), r.group)
-    asked = compared(r, Owned(places, groups[len(rows) :]))
+    groups = key_numbers(together(r, rows, places), r.group)
+    asked = with_edges(r, Owned(places, groups[len(rows) :]))
     return _placed(types, r, asked, first_of_points(r, asked, Owned(rows, groups[: len(rows)])))
 
 
@@ -74,7 +73,7 @@ class _Step:
     @classmethod
     def of(cls, m: PlannedMap, r: Ranked, made: Made, tables: Tables) -> "_Step":
         came = columnar.positive(made.places)
-        places = compared(r, Owned(came.arrow().combine_chunks(), np.zeros(len(came), np.int64))).table
+        places = with_edges(r, Owned(came.arrow().combine_chunks(), np.zeros(len(came), np.int64))).table
         return cls(m, r, tables, made.rows, Stretches.of(r, made.rows, places, tables), Rows.empty(m.types))
 
     def had(self, places: Owned) -> Owned:
@@ -105,21 +104,25 @@ class _Step:
         self._leave(places, kinds, new.plus(old.negated()).consolidated())
 
     def _leave(self, places: Owned, kinds: Places, change: Rows) -> None:
-        """Go on where the last places that are stored are no longer what they were; be done with all others."""
-        s, key = self.stretches, self.m.own_key
-        stored = places.where(kinds == STORED)
-        is_last = np.append(stored.of[1:] != stored.of[:-1], True)[: len(stored)]
-        labels = Rows(self.m.types[: self.r.keys], table=stored.table)
-        differs = columnar.among(labels, key, columnar.distinct(change, key)).to_numpy() if len(stored) else is_last
-        if self.r.nearest is not None and self.r.nearest.until is not None:
-            differs = self._goes_further(stored)
+        """Go on where the last places that are stored do not end it; be done with all others."""
+        s, key, stored = self.stretches, self.m.own_key, places.where(kinds == STORED)
+        last = stored.where(np.append(stored.of[1:] != stored.of[:-1], True)[: len(stored)])
+        ends = self.r.nearest is not None and self.r.nearest.until is not None
+        goes_on = self._goes_further(last) if ends else self._differs(last, change)
         is_done = s.reaches.copy()
-        is_done[stored.of[is_last & ~differs]] = True
+        is_done[last.of[~goes_on]] = True
         own = places.where(is_done[places.of] & (kinds != NEAR)).table  # that may be one of a stretch that goes on
-        mask = columnar.among(change, key, columnar.distinct(Rows(labels.types, table=own), key))
+        mask = columnar.among(change, key, columnar.distinct(Rows(self.m.types[: self.r.keys], table=own), key))
         self.change = self.change.plus(columnar.where(change, mask))
         s.go_on(s.on[~is_done[s.on]])
 
+    def _differs(self, places: Owned, change: Rows) -> Flags:
+        """Whether these are no longer what they were."""
+        if not len(places):
+            return np.zeros(0, np.bool_)
+        key, labels = self.m.own_key, Rows(self.m.types[: self.r.keys], table=places.table)
+        found: Flags = columnar.among(labels, key, columnar.distinct(change, key)).to_numpy()
+        return found
 
     def _goes_further(self, places: Owned) -> Flags:
         """Whether the changes of their stretches are of places that come later: rows may end before that."""

@@ -126,7 +126,7 @@ class Sought:
         known = base.rows.where((has & is_whole)[base.rows.of])
         self._found(some[own], first_of_points(r, asked, rows.where(inside & is_whole[rows.of]), known))
 
-    def _base(self, before: Places, has: Flags, firsts: Places, lasts: Places) -> "_Base":
+    def _base(self, before: Places, has: Flags, firsts: Places, lasts: Places) -> _Base:
         """The answers of the places before runs; and whether these are what else there is of their rows up to the last
         places. Where rows end that is so if they begin no later than those of the first place, and if none of these
         first ones ends before the last place, or they are all there were."""
@@ -163,9 +163,9 @@ class Sought:
         columns = [*keys.arrow().columns[:-1], *start.columns[:-1], pa.array(np.ones(len(some), np.int64))]
         at = Rows(self._kept, table=pa.Table.from_arrays(columns, schema=arrow_schema(self._kept)))
         rows = self._first(self.r.all_rows, keys, np.full(len(some), most), start=at)
-        coming, order = self._coming(some), order_of(self.r)
-        rank = ranks(pa.concat_tables([coming.table, start]).combine_chunks(), order)
-        self._fitting(some, most, rows, coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of]))
+        coming = self._coming(some)
+        rank = ranks(pa.concat_tables([coming.table, start]).combine_chunks(), order_of(self.r))
+        self._fitting(some, most, rows, _before(coming, rank))
 
     def _behind(self, some: Places, most: int) -> None:
         """Of several of a group: from what orders their first rows first."""
@@ -175,7 +175,7 @@ class Sought:
         coming = self._coming(some)
         both = pa.table([pa.chunked_array([coming.values(by.column - self.r.keys), values])], ["by"])
         rank = ranks_by(both, [evolve(by, column=0)])
-        self._fitting(some, most, rows, coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of]))
+        self._fitting(some, most, rows, _before(coming, rank))
 
     def _from_all(self, some: Places, most: int) -> None:
         """Of those of whose rows nothing is known: what is read of a group is for all of it."""
@@ -208,3 +208,8 @@ class Sought:
         found = Owned(weighed(every.table, first, copies), every.of[first])
         found = found.where(is_known[found.of])
         self._found(some[is_known], Owned(found.table, (np.cumsum(is_known) - 1)[found.of]))
+
+
+def _before(coming: Owned, rank: Places) -> Owned:
+    """Those that come before where their places begin, whose ranks are behind theirs."""
+    return coming.where(rank[: len(coming)] < rank[len(coming) :][coming.of])

@@ -17,6 +17,7 @@ from ripplenest.data.index import Places
 from ripplenest.data.order import FAR, By, Edges, Firsts, Ordering, key_numbers, ranks_by
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.plan.ranking import Ranked
+from ripplenest.run.nearest import together
 from ripplenest.version.version import Tables
 
 FIRST, TIMES = 4, 4  # copies of places that are read of a stretch, and how many times as many when more are
@@ -66,7 +67,7 @@ class Placed:
         return len(self.kinds)
 
 
-def compared(r: Ranked, places: Owned) -> Owned:
+def with_edges(r: Ranked, places: Owned) -> Owned:
     """Those of places that have an edge, or both."""
     edges = (places.values(r.edge + i) for i in range(1 if r.nearest is None or r.nearest.until is None else 2))
     return places.where(np.logical_and.reduce([e.is_valid().to_numpy(zero_copy_only=False) for e in edges]))
@@ -108,8 +109,9 @@ def lows(r: Ranked, rank: Places) -> Places:
 @define(eq=False)
 class Stretches:
     """By stretch, those of a group one after another: the ``keys`` of the group and its number, the value ``at`` which
-    the change is and that of the next one, NULL where there is none, and whether it ``reaches`` its end. ``near`` are
-    the places before them, and ``came`` those that came. Those that are ``on`` are to be read on, up to so many places.
+    the change is and that of the one ``following``, NULL where there is none, and whether it ``reaches`` its end.
+    ``near`` are the places before them, and ``came`` those that came. Those that are ``on`` are to be read on, up to so
+    many places.
     """
 
     r: Ranked
@@ -117,7 +119,7 @@ class Stretches:
     keys: Rows
     groups: Places
     at: pa.Array
-    until: pa.Array
+    following: pa.Array
     near: Owned
     came: Owned
     of_changed: Places
@@ -131,9 +133,7 @@ class Stretches:
     def of(cls, r: Ranked, changed: Rows, came: pa.Table, tables: Tables) -> "Stretches":
         """Those of rows that ``changed``, and of places that came. Of each row, its stretch is ``of_changed``."""
         assert r.nearest is not None
-        asked = came.select([*r.group, r.edge])
-        values = [changed.arrow().column(i) for i in (*r.group, r.compared.column)]
-        every = pa.concat_tables([pa.Table.from_arrays(values, schema=asked.schema), asked]).combine_chunks()
+        every = together(r, changed.arrow(), came)
         (rank,) = ranked(r, every.column(r.edge))
         numbers = key_numbers(every, r.group) * len(every) + rank
         _, firsts, of = np.unique(numbers, return_index=True, return_inverse=True)
@@ -141,14 +141,14 @@ class Stretches:
         types, once = tuple(changed.types[i] for i in r.group), pa.array(np.ones(many, np.int64))
         keys, at = Rows.of_columns(types, every.columns[: r.edge], once), every.column(r.edge).combine_chunks()
         is_next = np.append(groups[1:] == groups[:-1], False)[:many]
-        until = at.take(pa.array(np.where(is_next, np.arange(1, many + 1), 0), mask=~is_next))
+        following = at.take(pa.array(np.where(is_next, np.arange(1, many + 1), 0), mask=~is_next))
         nothing = Owned(came.slice(0, 0), np.empty(0, np.int64))
         came_of = Owned(came, of[len(changed) :])
         places = nothing, came_of, of[: len(changed)], np.arange(many), np.zeros(many, np.bool_)
-        new = cls(r, tables, keys, groups, at, until, *places)
+        new = cls(r, tables, keys, groups, at, following, *places)
         order = r.by_edges(r.compared.descending)
         near = new._first(order, Edges(at, not r.nearest.open), np.ones(many, np.int64), np.arange(many))
-        new.near = compared(r, near)
+        new.near = with_edges(r, near)
         return new
 
     def _first(self, order: Ordering, edges: Edges, limits: Places, stretches: Places) -> Owned:
@@ -183,15 +183,15 @@ class Stretches:
         places = self._first(self.r.by_edges(not self.r.compared.descending), edges, limits, self.on)
         copies, furthest = np.zeros(len(self.groups), np.int64), np.full(len(self.groups), -1)
         np.add.at(copies, places.of, places.values(self.r.keys).to_numpy())
-        at, until = ranked(self.r, places.values(self.r.edge), self.until)
+        at, following = ranked(self.r, places.values(self.r.edge), self.following)
         np.maximum.at(furthest, places.of, at)
         is_cut = copies >= self.most  # of the last ones there may be more with the same edge
-        own = at <= until[places.of] if self.r.nearest.open else at < until[places.of]
-        beyond = furthest > until if self.r.nearest.open else furthest >= until
+        own = at <= following[places.of] if self.r.nearest.open else at < following[places.of]
+        beyond = furthest > following if self.r.nearest.open else furthest >= following
         self.reaches[self.on] = (~is_cut | beyond)[self.on]
         if self.r.nearest.until is not None:  # of which some may end later
             own &= ~(is_cut[places.of] & (at == furthest[places.of]))
-        return compared(self.r, places.where(own))
+        return with_edges(self.r, places.where(own))
 
     def go_on(self, on: Places) -> None:
         """With these."""

@@ -16,7 +16,7 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, index_of, matches
 from ripplenest.data.order import FAR, Copies, Ordering, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
-from ripplenest.data.so_far import NONE, Sequence, Spans
+from ripplenest.data.so_far import NONE, Spans, Stream
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run.stretches import (
@@ -62,7 +62,7 @@ def first_of_points(r: Ranked, places: Owned, rows: Owned, base: Owned | None = 
         which, some, copies = spans.first(places.of, lows(r, until), points(r, edges), r.limit)
         return Owned(weighed(every.table, some, copies), which)
     once, at = np.ones(len(places), np.int64), np.where(np.arange(len(every)) < len(rows), comings(r, at), BEFORE)
-    found = Sequence(
+    found = Stream(
         np.concatenate([every.of, places.of]),
         np.concatenate([at, points(r, edges)]),
         np.concatenate([rank, NONE * once]),

@@ -2,15 +2,13 @@
 ``data/order.py``, behind edges of ``run/nearest.py``, and up to edges in another order of ``run/so_far.py``."""
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.ranking import Nearest, Ranked
-from ripplenest.spark.ordering import once, so_far, way
+from ripplenest.spark.ordering import apart, once, same, so_far, way
 from ripplenest.spark.so_far import between, first_so_far
 
 SO_FAR = "so_far"  # copies up to a row, its own among them
@@ -38,20 +36,15 @@ def _first(r: Ranked, once: DataFrame) -> DataFrame:
 
 def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
     """Of each place as many rows as may be its first ones, which have numbers in their group that follow each other."""
-    *columns, asked = made.columns[:-1]
-    group, edge, own = [columns[i] for i in r.group], columns[r.edge], [*columns[r.keys :], WEIGHT]
-    key = columns[: r.keys]
-    nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
-    rows = once(made.filter(~F.col(asked)).select(*group, *own[:-1], *nothing, WEIGHT))
-    rows = rows.select(*columns, WEIGHT)
+    columns = made.columns[:-2]
+    group, own, key = [columns[i] for i in r.group], [*columns[r.keys :], WEIGHT], columns[: r.keys]
+    rows, places = apart(r, made)
     numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(so_far(Window.partitionBy(*group), r, columns)))
-    places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*key).distinct()
     first = _numbers(r, nearest, rows, places, key)
     until = F.col(NUMBER) + F.least(F.col(MANY) - F.col(NUMBER), F.lit(r.limit))  # which may be all there can be
     wanted = first.filter(F.col(NUMBER) < F.col(MANY))
     wanted = wanted.select(*key, F.explode(F.sequence(F.col(NUMBER) + 1, until)).alias(NUMBER)).alias("p")
-    same = reduce(and_, (F.col(f"p.{c}").eqNullSafe(F.col(f"y.{c}")) for c in [*group, NUMBER]))
-    found = wanted.join(numbered.alias("y"), same)
+    found = wanted.join(numbered.alias("y"), same([*group, NUMBER], "p", "y"))
     return found.select(*(f"p.{c}" for c in key), *(f"y.{c}" for c in own))
 
 

@@ -5,9 +5,7 @@ Spark numbers the rows of each group, in their order, and what comes when: rows,
 before them. A group of numbers becomes one of first rows in Python (``data/so_far.py``); so it fits in a worker.
 """
 
-from collections.abc import Sequence as Several
-from functools import reduce
-from operator import and_
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +17,12 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from ripplenest.data.order import By
 from ripplenest.data.rows import WEIGHT
-from ripplenest.data.so_far import NONE, Sequence
+from ripplenest.data.so_far import NONE, Stream
 from ripplenest.plan.ranking import Nearest, Ranked
-from ripplenest.spark.ordering import once, so_far, way
+from ripplenest.spark.ordering import apart, same, so_far, way
 
 AT, RANK, COPIES = "at", "rank", "copies"
-VALUE, LIMIT = "value", "limit"
+VALUE = "value"
 
 
 def first_so_far(r: Ranked, n: Nearest, made: DataFrame) -> DataFrame:
@@ -32,42 +30,31 @@ def first_so_far(r: Ranked, n: Nearest, made: DataFrame) -> DataFrame:
     columns = made.columns[:-2]
     key, group = columns[: r.keys], [columns[i] for i in r.group]
     rest, edge = [*columns[r.keys :], WEIGHT], F.col(columns[r.edge])
-    rows, places = _apart(r, made)
+    rows, places = apart(r, made)
     number = F.count(F.lit(1)).over(so_far(Window.partitionBy(*group), r, columns)) - 1
     rows = rows.withColumn(RANK, number).withColumn(VALUE, F.col(columns[r.compared.column + len(r.asked_by)]))
     places = places.withColumn(RANK, F.lit(int(NONE)).cast("bigint")).withColumn(VALUE, edge)
     places, found = _found(r, n, rows, places, group, key)
     ranked, placed = rows.alias("y"), places.alias("p")
-    of = found.alias("f").join(placed, _same([*group, AT], "f", "p")).join(ranked, _same([*group, RANK], "f", "y"))
+    of = found.alias("f").join(placed, same([*group, AT], "f", "p")).join(ranked, same([*group, RANK], "f", "y"))
     return of.select(*(f"p.{c}" for c in key), *(f"y.{c}" for c in rest[:-1]), F.col(f"f.{COPIES}").alias(WEIGHT))
 
 
 def between(r: Ranked, n: Nearest, made: DataFrame) -> DataFrame:
     """Each row beside each place between whose edges it is, as columns c0, …, w; of rows and places in such columns."""
     columns = made.columns[:-2]
-    rows, places = (frame.alias(name) for frame, name in zip(_apart(r, made), "yp", strict=True))
+    rows, places = (frame.alias(name) for frame, name in zip(apart(r, made), "yp", strict=True))
     k = F.col(f"y.{columns[r.compared.column + len(r.asked_by)]}")
     edge, until = (F.col(f"p.{columns[r.edge + i]}") for i in range(2))
     low, high = (until, edge) if r.compared.descending else (edge, until)
     is_low_open, is_high_open = (n.until, n.open) if r.compared.descending else (n.open, n.until)
     within = (k > low if is_low_open else k >= low) & (k < high if is_high_open else k <= high)
-    same = reduce(and_, (F.col(f"p.{columns[i]}").eqNullSafe(F.col(f"y.{columns[i]}")) for i in r.group), within)
-    found = places.join(rows, same)
+    found = places.join(rows, within & same([columns[i] for i in r.group], "p", "y"))
     return found.select(*(f"p.{c}" for c in columns[: r.keys]), *(f"y.{c}" for c in (*columns[r.keys :], WEIGHT)))
 
 
-def _apart(r: Ranked, made: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The rows, each once, with nothing in the columns that places alone have; and the places that have an edge."""
-    *columns, asked = made.columns[:-1]
-    group, rest = [columns[i] for i in r.group], columns[r.keys :]
-    nothing = (F.lit(None).alias(columns[i]) for i in r.asked_by)
-    rows = once(made.filter(~F.col(asked)).select(*group, *rest, *nothing, WEIGHT)).select(*columns, WEIGHT)
-    places = made.filter(F.col(asked) & F.col(columns[r.edge]).isNotNull()).select(*columns[: r.keys]).distinct()
-    return rows, places
-
-
 def _found(
-    r: Ranked, n: Nearest, rows: DataFrame, places: DataFrame, group: Several[str], key: Several[str]
+    r: Ranked, n: Nearest, rows: DataFrame, places: DataFrame, group: Sequence[str], key: Sequence[str]
 ) -> tuple[DataFrame, DataFrame]:
     """The places with numbers of when they come, and which ranks they find."""
     both = rows.select(*key, VALUE, RANK, WEIGHT).unionAll(places.select(*key, VALUE, RANK, F.lit(1).cast("bigint")))
@@ -81,16 +68,12 @@ def _found(
     return numbered.filter(tied).select(*key, AT), each
 
 
-def _same(columns: Several[str], a: str, b: str) -> Column:
-    return reduce(and_, (F.col(f"{a}.{c}").eqNullSafe(F.col(f"{b}.{c}")) for c in columns))
-
-
 def _first(every: "pa.Array", limits: "pa.Array") -> "pa.Array":
     """Of each list of entries, which points find which ranks."""
     entries, lists = every.flatten(), np.diff(every.offsets.to_numpy())
     at, ranks, copies = (entries.field(name).to_numpy() for name in (AT, RANK, COPIES))
     runs = np.repeat(np.arange(len(lists)), lists)
-    which, rank, many = Sequence(runs, at, ranks, copies).first(limits[0].as_py() if len(limits) else 0)
+    which, rank, many = Stream(runs, at, ranks, copies).first(limits[0].as_py() if len(limits) else 0)
     order = np.argsort(runs[which], kind="stable")
     ends = np.cumsum(np.bincount(runs[which], minlength=len(lists)))
     own = [pa.array(a[order], pa.int64()) for a in (at[which], rank, many)]

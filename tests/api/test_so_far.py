@@ -301,3 +301,6 @@ def test_explain_says_how_they_are_kept() -> None:
     text = " ".join(rn.explain(peaks).text.split())
     assert "first 1 by value desc nulls last of those with o0 ≤ label.edge, kept in the order of that" in text
     assert "until one has the same first rows as before" in text
+    text = " ".join(rn.explain(largest).text.split())
+    assert "of those with o0 ≤ label.edge and o0 ≥ label.until, kept in the order of that" in text
+    assert "with the first rows of all places that it is between the edges of" in text and "until one has" not in text

@@ -8,7 +8,7 @@ from support.choices import Choices
 from support.laws import law
 from support.sizes import many
 
-from ripplenest.data.so_far import NONE, Sequence, Spans
+from ripplenest.data.so_far import NONE, Spans, Stream
 
 COUNTS: Counter[str] = Counter()
 
@@ -24,7 +24,7 @@ def test_they_are_the_first_of_all_before(c: Choices) -> None:
     at = [t - (rank == NONE) for t, rank in zip(at, ranks, strict=True)]
     copies = [1 if rank == NONE else 1 + c.number(4) for rank in ranks]
     limit = c.number(5)
-    found = Sequence(*map(np.array, (run, at, ranks, copies))).first(limit) if size else ()
+    found = Stream(*map(np.array, (run, at, ranks, copies))).first(limit) if size else ()
     wanted = []
     for i in (i for i, rank in enumerate(ranks) if rank == NONE):
         before = [j for j in range(size) if ranks[j] != NONE and run[j] == run[i] and at[j] < at[i]]
