@@ -15,6 +15,7 @@ Law: ⟦split e⟧ = ⟦chosen e⟧ = ⟦e⟧.
 from collections.abc import Callable, Iterator
 from functools import reduce
 
+from ripplenest.nrc.paths import columns_read
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import SWAPPED, difference
 from ripplenest.nrc.rewriting.disjoint import disjuncts
@@ -81,23 +82,44 @@ def _by_value(c: Elem, around: Around) -> Expr | None:
 
 
 def _choice(c: Elem, around: Around) -> Choice | None:
-    """The two comparisons that one of a choice with what moves is."""
-    if not (isinstance(c, Call) and c.fn in SWAPPED):
-        return None
-    compared = next((apart for side in c.args if (apart := difference(side)) is not None), c)
-    for own, beside in (compared.args, compared.args[::-1]):
-        others = free_vars(beside)
-        is_still = not free_vars(own) & around.moving and answered(own, around) is None  # which is told apart by itself
-        if others and others <= around.moving and is_still:
+    """The two comparisons that one of a choice with what moves is, or that are a choice themselves, as of sums
+    (``nrc/rewriting/exact.py``)."""
+    for own in _still(c, around):
+        if answered(own, around) is None:  # which is told apart by itself
             for q, x, y in _values(own):
                 return q, as_difference(put(c, own, x)), as_difference(put(c, own, y))
+    match c:
+        case Call("coalesce", (x, y)) if any(_still(y, around)) and _never_null(x, around):
+            return next(((_there(own), x, y) for own in _still(x, around)), None)
+        case Call("if", (q, x, y)) if not free_vars(q) & around.moving and all(any(_still(t, around)) for t in (x, y)):
+            return q, x, y
     return None
+
+
+def _still(c: Elem, around: Around) -> Iterator[Elem]:
+    """The side of a comparison with what moves that does not."""
+    if isinstance(c, Call) and c.fn in SWAPPED:
+        compared = next((apart for side in c.args if (apart := difference(side)) is not None), c)
+        for own, beside in (compared.args, compared.args[::-1]):
+            others = free_vars(beside)
+            if others and others <= around.moving and not free_vars(own) & around.moving:
+                yield own
+
+
+def _never_null(c: Elem, around: Around) -> bool:
+    """Whether what moves in ``c`` always has a value."""
+    moving = columns_read(c, frozenset(around.moving), around.types)
+    return not any(may_be_null(elem_type(column, around.types)) for column in moving)
+
+
+def _there(t: Elem) -> Elem:
+    return Call("not", (Call("is_null", (t,)),))
 
 
 def _values(t: Elem) -> Iterator[Choice]:
     match t:
         case Call("coalesce", (x, y)):
-            yield Call("not", (Call("is_null", (x,)),)), x, y
+            yield _there(x), x, y
         case Call("if", (q, x, y)):
             yield q, x, y
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 
 from ripplenest.nrc.reserved import is_shared
-from ripplenest.nrc.rewriting.sums import solved
+from ripplenest.nrc.rewriting.sums import SIGNS, solved
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
 from ripplenest.nrc.types import LONG, Base, Type, nullable
 from ripplenest.nrc.values import in_range
@@ -93,7 +93,10 @@ def difference(t: Elem) -> Call | None:
 
 
 def operands(t: Elem) -> tuple[Elem, ...]:
-    """What ``t`` lies between; itself where it is nothing of that kind."""
+    """What ``t`` lies between, or the integers that it is the sum of (``exact.py``); itself where it is neither."""
+    match t:
+        case Call(fn, (a, b)) if fn in SIGNS:
+            return (*operands(a), *operands(b))
     found = difference(t)
     return (t,) if found is None else found.args
 

@@ -3,28 +3,35 @@ and moments to which something is added.
 
     p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, and with ≤, > and ≥
     p + span ≤ q   ⟶  micros_between(p, q) ≤ -span                       of constant spans
+    coalesce(a, p - q) < n  ⟶  coalesce(a < n, p - q < n)                so with if, and inside of sums
 
 A difference of integers can be beyond their type, as max - (-1) is, and a day before the first one is none. What can
 fail is asked last: no order could be kept of clicks that came half an hour after the one before, because one may be
 among them that has no such difference. Compared with something it need not fail at all: Python compares integers so,
-decimals have digits enough, and what lies between two moments always has a value.
+decimals have digits enough, and what lies between two moments always has a value. Of what is one of several values, as
+the greatest of some rows or else what comes before it, each is compared: there is no decimal that is any of them.
 
 Law: where ⟦e⟧ has a value, ⟦exact e⟧ = ⟦e⟧; and it has one where nothing in e fails but such sums.
 """
 
+from collections.abc import Iterator
 from decimal import Decimal
+from math import prod
 
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference
 from ripplenest.nrc.rewriting.integers import of_integers
+from ripplenest.nrc.rewriting.normal import is_sure
 from ripplenest.nrc.syntax import Call, Elem, Expr, Lit
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.walk import rebuild, rebuild_elem
+from ripplenest.nrc.walk import nodes, rebuild, rebuild_elem
 
 DECIMAL = {
     "add_int": "add_decimal", "add_long": "add_decimal", "sub_int": "sub_decimal", "sub_long": "sub_decimal",
 }  # fmt: skip
 MOST = 16  # terms of a sum, of which each takes one more digit, and a long takes 20 of 38
+WAYS = 8  # comparisons of one that is of several values
 
 
 def exact(e: Expr) -> Expr:
@@ -35,6 +42,12 @@ def exact(e: Expr) -> Expr:
 def exact_elem(t: Elem) -> Elem:
     """An element ``t``, and all that is in it."""
     t = rebuild_elem(t, exact_elem)
+    each = _each(t)
+    return each if is_sure(each) else _one(t)
+
+
+def _one(t: Elem) -> Elem:
+    """A comparison that is of one value with another."""
     match t:
         case Call(op, (a, b)) if op in SWAPPED and 1 < _terms(a) * _terms(b) <= MOST:
             return Call(op, (_decimal(a), _decimal(b)))
@@ -43,6 +56,38 @@ def exact_elem(t: Elem) -> Elem:
         case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view itself, which may be no integers
             return Call(op, (_marked(a), _marked(b)))
     return t
+
+
+def _each(t: Elem) -> Elem:
+    """``t``, which compares each of the values that a sum can be where one of these is a sum itself."""
+    compares = isinstance(t, Call) and t.fn in SWAPPED and prod(map(_values, t.args)) <= WAYS
+    of = next(_choices(t), None) if compares else None
+    match of:
+        case Call("if", (q, *values)):
+            return Call("if", (q, *(_each(put(t, of, v)) for v in values)))
+        case Call("coalesce", values):
+            return Call("coalesce", tuple(_each(put(t, of, v)) for v in values))
+    return _one(t)
+
+
+def _choices(t: Elem) -> Iterator[Call]:
+    """Those that are compared, or of which sums are made that are, and may be sums themselves."""
+    match t:
+        case Call(fn, args) if fn in (*SWAPPED, *DECIMAL):
+            for a in args:
+                yield from _choices(a)
+        case Call("if" | "coalesce") if any(isinstance(n, Call) and n.fn in DECIMAL for n in nodes(t)):
+            yield t
+
+
+def _values(t: Elem) -> int:
+    """How many it can be."""
+    match t:
+        case Call("if", (_, *values)) | Call("coalesce", values):
+            return sum(map(_values, values))
+        case Call(fn, args) if fn in DECIMAL:
+            return prod(map(_values, args))
+    return 1
 
 
 def _terms(t: Elem) -> int:

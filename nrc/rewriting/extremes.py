@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared, operands
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared, operands, uncast
 from ripplenest.nrc.rewriting.gaps import as_difference
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
@@ -161,7 +161,7 @@ class _Extreme:
         match cond:
             case Call(fn, args) if fn in SWAPPED and self._moves(cond):
                 upper = [u for own, _, u, _ in compared([cond]) if own == self.answer]
-                if upper and any(self.answer in operands(a) for a in args):
+                if upper and any(self.answer in map(uncast, operands(a)) for a in args):
                     is_some = upper[0] is (self.fn == "min")
                     return self._of_row(cond if is_some else Call(OPPOSITE[fn], args)), is_some
         return None

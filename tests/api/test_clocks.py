@@ -450,3 +450,74 @@ def test_where_all_rows_are_told_apart_none_is_read_for_nothing(tmp_path: Path) 
             db.create(undone)
         with pytest.raises(NotIncremental, match="X is read whole"), db.batch() as b:
             b.delete_key("K", id=1)
+
+
+@rn.record
+class Round:
+    id: int
+    no: int
+
+
+@rn.record
+class Player:
+    id: int
+    since: int
+
+
+@rn.record
+class Move:
+    id: int
+    player: int
+    no: int
+
+
+@rn.view
+def out(P: Bag[Player], M: Bag[Move], R: Bag[Round]):
+    """Who has not moved for ten rounds, or has come as long ago."""
+    return [
+        {"p": p.id}
+        for r in R
+        if r.id == 1
+        for p in P
+        if max((m.no for m in M if m.player == p.id), default=p.since - 1) < r.no - 10
+    ]
+
+
+@rn.view
+def statuses(P: Bag[Player], M: Bag[Move], R: Bag[Round]):
+    """The same as values, and of a sum that is no choice."""
+    return [
+        {
+            "p": p.id,
+            "out": max((m.no for m in M if m.player == p.id), default=p.since - 1) < r.no - 10,
+            "new": p.since + 5 > r.no,
+        }
+        for r in R
+        if r.id == 1
+        for p in P
+    ]
+
+
+@rn.view
+def due(P: Bag[Player], R: Bag[Round]):
+    return [
+        {"p": p.id, "due": (p.since - 2 if p.id > 100 else p.since + 2) < r.no} for r in R if r.id == 1 for p in P
+    ]
+
+
+@pytest.mark.parametrize("view", [out, statuses, due])
+def test_sums_beside_a_clock_say_who_becomes_another(tmp_path: Path, view: rn.View) -> None:
+    """However many players there are: those whose rounds lie between the old one and the new one."""
+    with rn.open(tmp_path / "s", engine="local", policy="strict") as db:
+        for name, record in (("P", Player), ("M", Move), ("R", Round)):
+            db.relation(name, record, key="id")
+        db.load("P", [{"id": i, "since": i} for i in range(400)])
+        db.load("M", [{"id": i, "player": i % 200, "no": i} for i in range(300)])
+        db.load("R", [{"id": 1, "no": 100}])
+        db.create(view)
+        for no in (101, 102, 99):
+            with db.batch() as b:
+                b.upsert("R", [{"id": 1, "no": no}])
+            assert b.report.rows_read < 60
+            assert db.view(view.name).rows() == view(**{name: db.relation(name).rows() for name, _ in view.query.relations})
+        assert db.verify().ok

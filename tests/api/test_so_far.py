@@ -131,8 +131,30 @@ def moving(S: Bag[Span]) -> list[Any]:
     ]  # fmt: skip
 
 
-VIEWS = (peaks, firsts, inside, islands, moving)
-SO_FAR = dict(zip([v.name for v in VIEWS], (3, 3, 3, 1, 4), strict=True))
+def begins(x: Any, spans: Any) -> Any:
+    """Whether nothing began shortly before: what is compared is a sum of one of two values, of which one is a sum."""
+    return x.begin - max((b.begin for b in spans if b.user == x.user and b.begin < x.begin), default=x.begin - 3) > 2
+
+
+@rn.view
+def apart(S: Bag[Span]) -> list[Any]:
+    """When the session of a span began; and the first ones before which all had ended."""
+    return [
+        {
+            "id": a.id,
+            "first": max((b.begin for b in S if b.user == a.user and b.begin <= a.begin and begins(b, S)),
+                         default=None),
+            "alone": sorted(
+                b.id for b in S if b.begin <= a.begin
+                and max((c.end for c in S if c.user == b.user and c.begin < b.begin), default=b.begin - 1) < b.begin
+            )[:2],
+        }
+        for a in S
+    ]  # fmt: skip
+
+
+VIEWS = (peaks, firsts, inside, islands, moving, apart)
+SO_FAR = dict(zip([v.name for v in VIEWS], (3, 3, 3, 1, 4, 2), strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -184,7 +206,7 @@ def test_they_are_so_far(tmp_path: Path, view: rn.View) -> None:
         assert sum(r.nearest is not None and r.nearest.by is not None for r in found) == SO_FAR[view.name]
 
 
-@pytest.mark.parametrize("view", [peaks, islands])
+@pytest.mark.parametrize("view", [peaks, islands, apart])
 def test_what_is_stored_and_read_does_not_grow_with_a_group(tmp_path: Path, view: rn.View) -> None:
     """However many rows a user has: of one that comes at the end, and of one that something stands above."""
     stored, read = [], []

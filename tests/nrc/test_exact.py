@@ -12,6 +12,7 @@ from support.laws import law
 
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
+from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.bands import SWAPPED, compared
 from ripplenest.nrc.rewriting.exact import exact_elem
 from ripplenest.nrc.rewriting.gaps import gap
@@ -27,20 +28,37 @@ OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.g
 COUNTS: Counter[str] = Counter()
 
 
-def term(c: Choices, kind: str, columns: list[Elem], least: int = 1) -> Elem:
-    """Sums and differences of columns and constants, of ``least`` values at least."""
+def term(c: Choices, kind: str, columns: list[Elem], least: int = 1, choices: int = 0) -> Elem:
+    """Sums and differences of columns and constants, of ``least`` values at least, and one in so many of two."""
+    if choices and c.one_in(choices):
+        args = (term(c, kind, columns), term(c, kind, columns, 2, 4 * choices))
+        which = Call("is_null", (c.pick(columns),))
+        return c.pick((Call("coalesce", args), Call("if", (which, *args[:: c.pick((1, -1))]))))
     if least < 2 and not c.one_in(3):
         return c.pick(columns) if c.number(4) else Lit(c.number(5) - 2, INT if kind == "int" else LONG)
-    return Call(f"{c.pick(('add', 'sub'))}_{kind}", (term(c, kind, columns), term(c, kind, columns)))
+    sides = (term(c, kind, columns, choices=4 * choices) for _ in range(2))
+    return Call(f"{c.pick(('add', 'sub'))}_{kind}", tuple(sides))
 
 
-def meant(t: Elem, env: dict[Elem, int]) -> int:
+def meant(t: Elem, env: dict[Elem, int | None]) -> int | None:
     match t:
+        case Call("coalesce", (a, b)):
+            return meant(b, env) if (found := meant(a, env)) is None else found
+        case Call("if", (Call("is_null", (x,)), a, b)):
+            return meant(a if env[x] is None else b, env)
         case Call(fn, (a, b)):
-            return meant(a, env) + (meant(b, env) if fn.startswith("add") else -meant(b, env))
+            p, q = meant(a, env), meant(b, env)
+            return None if p is None or q is None else p + q if fn.startswith("add") else p - q
         case Lit(int() as value):
             return value
     return env[t]
+
+
+def is_true(t: Elem, env: dict[Elem, int | None]) -> bool | None:
+    """What a comparison means."""
+    assert isinstance(t, Call)
+    p, q = (meant(s, env) for s in t.args)
+    return None if p is None or q is None else OPS[t.fn](p, q)
 
 
 @law(examples=1500)
@@ -62,16 +80,36 @@ def test_it_is_true_of_the_same(c: Choices) -> None:
     assert t == INT or as_integers(found) == asked
     assert t == INT or gap(found) == gap(asked)
     COUNTS["gaps"] += gap(asked) is not None
+    look_at(asked, found, values)
+
+
+def look_at(asked: Elem, found: Elem, values: list[int | None]) -> None:
     env = {"x": tuple(zip("abc", values, strict=True))}
-    if None in (elem(v, env) for v in columns if v in [*nodes(asked)]):
-        assert elem(found, env) is None
-    else:
-        assert elem(found, env) == OPS[op](*(meant(s, dict(zip(columns, values, strict=True))) for s in asked.args))
+    assert elem(found, env) == is_true(asked, {Proj(Var("x"), name): v for name, v in env["x"]})
     try:
         assert elem(found, env) == elem(asked, env)
         COUNTS["told"] += 1
     except EvaluationError:
         COUNTS["beyond"] += 1
+
+
+@law(examples=1500)
+def test_one_of_several_sums_is_compared_exactly(c: Choices) -> None:
+    """Each of them is, also where there are several such choices, in sums and in each other."""
+    t, bits = c.pick(((INT, 31), (LONG, 63)))
+    values = [c.pick((-(2**bits), 2**bits - 1, None, -1, 0, 1, 2, 3)) for _ in range(3)]
+    types = {"x": Record(tuple((name, nullable(t)) for name in "abc"))}
+    columns: list[Elem] = [Proj(Var("x"), name) for name in "abc"]
+    sides = (term(c, t.kind, columns, 2, 2), term(c, t.kind, columns))
+    asked = Call(c.pick([*OPS]), sides[:: c.pick((1, -1))])
+    found = exact_elem(asked)
+    assert elem_type(found, types) == elem_type(asked, types)
+    if not is_total(found, types):
+        assert len([*nodes(asked)]) > 17, show_elem(asked)
+        COUNTS["too many ways"] += 1
+        return
+    look_at(asked, found, values)
+    COUNTS["of several"] += isinstance(found, Call) and found.fn in ("coalesce", "if")
 
 
 @law(examples=300)
@@ -136,4 +174,5 @@ def test_enough_was_met() -> None:
     if COUNTS:
         assert COUNTS["told"] > 300 and COUNTS["beyond"] > 100 and COUNTS["left out"] > 50, COUNTS
         assert COUNTS["solved"] > 100 and COUNTS["turned"] > 50, COUNTS
+        assert COUNTS["of several"] > 200 and COUNTS["too many ways"] < COUNTS["of several"] / 2, COUNTS
         assert COUNTS["looked at"] < COUNTS["left out"] / 2, COUNTS
