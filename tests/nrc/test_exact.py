@@ -22,7 +22,7 @@ from ripplenest.nrc.rewriting.sums import solved
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, nullable
-from ripplenest.nrc.walk import nodes
+from ripplenest.nrc.walk import nodes, replace_part
 
 OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
 COUNTS: Counter[str] = Counter()
@@ -158,6 +158,24 @@ def test_decimals_of_a_view_are_no_integers(op: str) -> None:
         for values in product((Decimal("0.5"), Decimal(1), Decimal("3.5"), Decimal(4)), repeat=3):
             env = {"x": tuple(zip("abc", values, strict=True))}
             assert elem(found, env) == elem(asked, env)
+
+
+def test_a_choice_is_left_where_something_else_can_fail() -> None:
+    """Nobody asks what comes second where there is a first, also beside NULL."""
+    a, b, c = (Proj(Var("x"), name) for name in "abc")
+    asked = Call("lt", (Call("coalesce", (a, Call("sub_long", (Call("mul_long", (b, b)), Lit(1, LONG))))), c))
+    found = exact_elem(asked)
+    assert elem(found, {"x": (("a", 1), ("b", 2**62), ("c", None))}) is None
+    assert elem(found, {"x": (("a", None), ("b", 2), ("c", 4))}) is True
+
+
+def test_many_choices_are_left() -> None:
+    a, b, c = (Proj(Var("x"), name) for name in "abc")
+    choice = Call("coalesce", (a, Call("sub_long", (b, Lit(1, LONG)))))
+    for n, ways in ((3, 8), (4, 1)):
+        of = [replace_part(choice, Lit(1, LONG), Lit(i, LONG)) for i in range(n)]
+        found = exact_elem(Call("lt", (reduce(lambda p, q: Call("add_long", (p, q)), of), c)))
+        assert sum(isinstance(t, Call) and t.fn in SWAPPED for t in nodes(found)) == ways
 
 
 def test_what_is_equated_is_left() -> None:
