@@ -20,7 +20,7 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Source, Step
+from ripplenest.plan.product import Col, Product, Source, Step
 from ripplenest.plan.ranges import decided_by, ranged, told_by
 from ripplenest.run import answers, changed, keys
 from ripplenest.run.handing import Came, Handing
@@ -142,7 +142,7 @@ class Run:
         if p.sources[step.source].at is At.DELTA:
             return step, NO_KEYS
         if step.place:
-            return step, self._places(p, read, step, found)
+            return step, self._places(self._combined(p, read, found), step)
         asked = self._keys(p, step, found) if alone else self._joined(p, read, step, found)
         if asked == "too many" or (asked == "no value" and len(step.via) == 1):
             step = step.alone or step
@@ -203,7 +203,7 @@ class Run:
         for step in p.steps:
             table = p.sources[step.source].table
             rows = self.known.once(table, None, partial(self._whole, table))
-            places = self._places(p, read, step, found) if step.place else NO_KEYS
+            places = self._places(self._asking(p, read, step, found), step) if step.place else NO_KEYS
             found[step.source] = self._completed(table, rows, places)
             read.append(step)
         return tuple(found[i] for i in range(len(p.sources)))
@@ -249,12 +249,23 @@ class Run:
 
         return self.known.once((table, source.at, turn, step.place, id(looked)), looked, read, lasts=True)
 
-    def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
-        """The places for which combinations of the rows ``found`` by the steps ``read`` ask."""
-        inputs = [self.indexed(found[own.source]) for own in read]
-        keys, asking = join.keys_of(self.combinations.of(p, read, inputs), step.keys)
+    def _asking(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Binding:
+        """What asks for places where all is read: rows whose columns these are, which are fewer than combinations."""
+        of = {k.scalar.source if isinstance(k.scalar, Col) else None for k in step.keys}
+        match [*of]:
+            case [int(source)] if source in found:
+                return Binding.of(source, self.indexed(found[source]))
+        return self._combined(p, read, found)
+
+    def _combined(self, p: Product, read: Sequence[Step], found: Mapping[int, Rows]) -> Binding:
+        """Combinations of the rows ``found`` by the steps ``read``."""
+        return self.combinations.of(p, read, [self.indexed(found[own.source]) for own in read])
+
+    def _places(self, asking: Binding, step: Step) -> Rows:
+        """The places for which these ask."""
+        keys, which = join.keys_of(asking, step.keys)
         if not keys:
-            return NO_PLACE if len(asking) else NO_KEYS
+            return NO_PLACE if len(which) else NO_KEYS
         return Rows.of_columns(tuple(nullable_base(k.scalar.type) for k in step.keys), keys)
 
     def _completed(self, table: str, rows: Rows, places: Rows) -> Rows:

@@ -65,6 +65,11 @@ def _divided(rows: Rows, key: Sequence[int], many: int) -> list[Rows]:
     return [Rows(rows.types, table=table.filter(pa.array(part == i)), summed=rows.is_sum) for i in range(many)]
 
 
+def may_be_worth(sizes: Sequence[int], places: int) -> bool:
+    """Whether sources of these sizes, if one row of each other goes with one of another, may make many combinations."""
+    return sizes[places] * max(n for i, n in enumerate(sizes) if i != places) >= WORTH
+
+
 def pieces(p: Product, f: Folding, sources: Sequence[Rows]) -> Rows | None:
     """What ``p`` adds to the keys of ``f``, in pieces. None where it makes no windows, or few combinations, or a sum
     that could leave 62 bits, or where some value that may not be asked for cannot be computed."""

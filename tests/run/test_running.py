@@ -22,7 +22,7 @@ from ripplenest.plan.running import Running as Told
 from ripplenest.plan.windows import window
 from ripplenest.run import running, sizes
 from ripplenest.run.inputs import Run
-from ripplenest.run.joiner import Joiner, PythonJoiner
+from ripplenest.run.joiner import Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.vector import folding, windows
 
@@ -30,7 +30,7 @@ COUNTS: Counter[str] = Counter()
 NEVER = 1 << 60
 ROWS_ONLY = 2.0  # where no larger sum fits, nothing is told
 T = TypeVar("T")
-TELL, FOLD = running.contributed, windows.folded
+TELL, FOLD, OF_JOINS = running.contributed, windows.folded, LocalJoiner._of_joins
 
 
 def running_case(c: Choices) -> tuple[Case, bool]:
@@ -65,8 +65,15 @@ def folded(p: Product, f: Folding, *given: Any) -> Rows | None:
     return found
 
 
+def of_joins(joiner: LocalJoiner, task: Task, f: Folding) -> list[Rows] | None:
+    """What is folded of joins, of which it is counted how often there was something."""
+    found = OF_JOINS(joiner, task, f)
+    COUNTS["of joins"] += found is not None and sum(map(len, found)) > 0
+    return found
+
+
 @pytest.mark.xdist_group("windows")
-@law(running_case, examples=many(300, 4000))
+@law(running_case, examples=many(400, 4000))
 def test_told_is_joined(given: tuple[Case, bool]) -> None:
     """Laws (windows) and (running = joined): all that is stored is the same, after each batch; and where one way has no
     value, the other has none."""
@@ -100,6 +107,7 @@ def in_windows(by_rows: bool, work: Callable[[], T]) -> T:
         patch.setattr(running, "WORTH", 0)
         patch.setattr(running, "contributed", told)
         patch.setattr(windows, "folded", folded)
+        patch.setattr(LocalJoiner, "_of_joins", of_joins)
         patch.setattr(folding, "SAFE", ROWS_ONLY if by_rows else folding.SAFE)
         return work()
 
@@ -117,6 +125,6 @@ def test_enough_was_met() -> None:
         pytest.skip("the law did not run here")
     often = ("told", "upper", "lower", "open", "closed", "of a key", "come", "go", "rows change", "something", "folded")
     assert all(COUNTS[what] > many(4, 200) for what in often), COUNTS
-    assert all(COUNTS[what] > many(0, 50) for what in ("of doubles", "of ties", "both edges")), COUNTS
+    assert all(COUNTS[what] > many(0, 50) for what in ("of doubles", "of ties", "both edges", "of joins")), COUNTS
 
 

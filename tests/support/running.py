@@ -15,6 +15,8 @@ from support.queries import Scope
 from support.schemas import DOMAIN, MAX_DEPTH, Schema
 
 OPS = ("le", "lt", "ge", "gt")
+BESIDE = "beside"
+Paths = list[tuple[Elem, Base]]
 
 
 def running_query(c: Choices, schema: Schema) -> Expr:
@@ -46,7 +48,25 @@ class _Running(Nearest):
         rows: Expr = Sng(Var(VAR))
         for condition in (*compared, *equal, *own_edge):
             rows = For("_", Pred(condition), rows)
-        return self.first(For(VAR, Rel(name, row), rows), False, scope)
+        rows = For(VAR, Rel(name, row), rows)
+        return self.first(self.beside(rows, own, around, scope) if self.c.one_in(3) else rows, False, scope)
+
+    def beside(self, rows: Expr, own: Paths, around: Paths, scope: Scope) -> Expr:
+        """``rows``, each with some of another relation, which perhaps what is around tells."""
+        name, row = self.c.pick(self.schema.relations)
+        other = [(p, t) for p, t in scope.bind(BESIDE, row).base_paths() if root(p) == BESIDE]
+        pairs = [(p, q) for (p, t), (q, u) in product(other, own) if t == u]
+        told = [(p, q) for (p, t), (q, u) in product(other, around) if t == u]
+        if not pairs:
+            return rows
+        assert isinstance(rows, For)
+        below = For("_", Pred(Call("eq", self.c.pick(pairs))), rows.body)
+        if told and self.c.number(3):
+            below = For("_", Pred(Call("eq", self.c.pick(told))), below)
+        sources = ((VAR, rows.source), (BESIDE, Rel(name, row)))
+        for var, source in sources[:: self.c.pick((1, -1))]:
+            below = For(var, source, below)
+        return below
 
     def ties(self, way: str, by: Elem, of: Elem, told: list[tuple[Elem, Elem]]) -> Elem:
         """One side of which rows lie; of those on the edge some, perhaps, which more of them tells."""
