@@ -31,6 +31,7 @@ from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.distinct import distinct
 from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import definitions, normal, term
@@ -184,7 +185,7 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
     told = spread(measured(nested))
-    first = others(beyond(told, keys), keys)
+    first = others(beyond(distinct(told, keys), keys), keys)
     by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
     found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
     return nested if found is told else simplify(found)

@@ -31,9 +31,9 @@ from ripplenest.nrc.paths import column_of, columns_read, root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared
 from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total, where
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
 from ripplenest.nrc.rewriting.presence import is_absence, is_presence
-from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
+from ripplenest.nrc.rewriting.sharing import equated, is_shared, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -45,7 +45,6 @@ from ripplenest.nrc.syntax import (
     Plus,
     Pred,
     Proj,
-    Sng,
     Term,
     Var,
 )
@@ -120,7 +119,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
         return None
     dropped = [said.asked, *(c for c in across if _is_another(c, said.strict, inner))]
     equal = [equated(c, own) for c in across if c not in (*dropped, said.behind)]
-    shared = all(_is_shared(equal, other, around) for other in (*said.others, *said.edges))
+    shared = all(is_shared(equal, other, around) for other in (*said.others, *said.edges))
     if not shared or not is_total(said.call, inner.types):
         return None
     sure = (free_vars(c) <= inner.types.keys() and is_total(c, inner.types) for c in conditions)
@@ -129,7 +128,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     kept = [c for c in wanted if c not in dropped]
     t = elem_type(said.value, inner.types)
     assert isinstance(t, Base)
-    return _Furthest(said, Base(t.kind, True, t.precision, t.scale), _without(g.of, dropped, kept, said.value))
+    return _Furthest(said, Base(t.kind, True, t.precision, t.scale), without(g.of, dropped, kept, said.value))
 
 
 def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
@@ -204,13 +203,6 @@ def _sides(c: Call, own: AbstractSet[str]) -> tuple[str, Elem, Elem] | None:
     return None
 
 
-def _is_shared(equal: Sequence[Elem | None], other: Elem, around: Around) -> bool:
-    """Whether rows that have ``other`` values have what is ``equal``; what a clock is compared with stays with it."""
-    free = free_vars(other)
-    is_still = free <= around.rows.keys() and not free & around.moving
-    return is_still and other not in equal and not are_one(equal, free, around)
-
-
 def _is_another(c: Elem, strict: tuple[str, Elem, Elem] | None, around: Around) -> bool:
     """Whether ``c`` says that two rows of a relation are not the same one, as they are not if one is beyond the other.
     """
@@ -225,18 +217,6 @@ def _is_another(c: Elem, strict: tuple[str, Elem, Elem] | None, around: Around) 
             is_key = one is not None and another is not None and one.source == another.source and one.key == (key,)
             return is_key and replace_elem(value, {b: Var(a)}) == other
     return False
-
-
-def _without(e: Expr, dropped: Sequence[Elem], more: Sequence[Elem], value: Elem) -> Expr:
-    """The ``value`` of the rows of ``e`` without conditions that are ``dropped``, and with ``more``."""
-    match e:
-        case For(var, Pred(cond), body):
-            kept = [c for c in conjuncts(cond) if c not in dropped]
-            return where(kept, _without(body, dropped, more, value))
-        case For(var, source, body):
-            return For(var, source, _without(body, dropped, more, value))
-        case _:
-            return where(more, Sng(value))
 
 
 # ---------------------------------------------------------------- what is said of it

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from ripplenest.nrc.rewriting.keyed import Around
-from ripplenest.nrc.rewriting.normal import conjuncts
+from ripplenest.nrc.rewriting.normal import conjuncts, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Rel, Sng
 from ripplenest.nrc.walk import free_vars
 
@@ -57,3 +57,22 @@ def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:
                 if free_vars(value) <= own and not free_vars(other) & own:
                     return other
     return None
+
+
+def is_shared(equal: Sequence[Elem | None], other: Elem, around: Around) -> bool:
+    """Whether rows that have ``other`` values have what is ``equal``; what a clock is compared with stays with it."""
+    free = free_vars(other)
+    is_still = free <= around.rows.keys() and not free & around.moving
+    return is_still and other not in equal and not are_one(equal, free, around)
+
+
+def without(e: Expr, dropped: Sequence[Elem], more: Sequence[Elem], value: Elem) -> Expr:
+    """The ``value`` of the rows of ``e`` without conditions that are ``dropped``, and with ``more``."""
+    match e:
+        case For(var, Pred(cond), body):
+            kept = [c for c in conjuncts(cond) if c not in dropped]
+            return where(kept, without(body, dropped, more, value))
+        case For(var, source, body):
+            return For(var, source, without(body, dropped, more, value))
+        case _:
+            return where(more, Sng(value))

@@ -301,6 +301,55 @@ def expected(view: rn.View, customers: list[dict[str, Any]], sales: list[dict[st
     return found
 
 
+@rn.view
+def places(C: rn.Bag[Customer], S: rn.Bag[Sale]):
+    """The places of sales of a customer by what they came to, in which ties share one."""
+    return [
+        {"id": a.id, "place": 1 + len({b.total for b in S if b.customer == a.customer and b.total > a.total})}
+        for a in S
+        for c in C
+        if c.id == a.customer
+    ]
+
+
+@rn.view
+def returning(S: rn.Bag[Sale]):
+    """How many customers there were so far, and of each sale who had come by then."""
+    return [
+        {
+            "id": a.id,
+            "n": len({b.customer for b in S if b.day <= a.day}),
+            "later": len({b.customer for b in S if b.day > a.day}),
+        }
+        for a in S
+    ]
+
+
+@pytest.mark.parametrize("view", [places, returning])
+def test_what_is_distinct_is_kept_once(tmp_path: Path, view: rn.View) -> None:
+    """However many rows there are up to each of them; and it is what Python counts."""
+    stored, draw = [], random.Random(3)
+    for size in (200, 800):
+        days = [draw.randrange(size) for _ in range(size)]
+        rows = [{"id": i, "customer": i * 7 % 9, "day": day, "total": i % 150} for i, day in enumerate(days)]
+        with rn.open(tmp_path / str(size), engine="local") as db:
+            tables = {"C": [{"id": i, "region": "N"} for i in range(9)], "S": rows}
+            for name, record in (("C", Customer), ("S", Sale)):
+                db.relation(name, record, key="id")
+                db.load(name, tables[name])
+            db.create(view)
+            size_of = db._state.snapshot().size
+            stored.append(sum(size_of(m.name) for m in db._declared.plan().maps) / size)
+            for n in range(3):
+                with db.batch() as b:
+                    b.insert("S", [{"id": size + n, "customer": n % 2 * 20, "day": n * size // 3, "total": 149 + n}])
+                    b.delete_key("S", id=n * 7)
+                own = {name: db.relation(name).rows() for name, _ in view.query.relations}
+                assert size > 200 or db.view(view.name).rows() == view(**own)
+            assert db.verify()
+    assert stored[1] < 1.2 * stored[0] < 20
+
+
 @pytest.mark.parametrize("view", [leaders, so_far])
 def test_of_joins_no_pairs_are_made(tmp_path: Path, view: rn.View, monkeypatch: pytest.MonkeyPatch) -> None:
     """A region has 2,000 rows, of which 4,000,000 pairs are not made."""

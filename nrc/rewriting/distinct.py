@@ -1,0 +1,144 @@
+"""What is distinct, or grouped, up to a value is asked of all that is distinct, or of all groups.
+
+    for s in γ_α(x ∈ (for b in R where c and t ≤ v union sng(h)); k; f) union e′
+        ⟶  for s in γ_α(x ∈ (for b in R where c union sng(h)); k; f) union for _ in p(s.k ≤ v) union e′
+    for s in γ_α(x ∈ (for b in R where c and t ≤ v union sng(h)); k) union e′
+        ⟶  for s in γ_α(x ∈ (for b in R where c union sng(⟨row: h, by: t⟩)); k(x.row); first: min(x.by)) union
+               for _ in p(s.first ≤ v) union e′
+
+of a t that is one of the keys k, and of another one, where nothing is folded: some of its rows are up to v if the first
+one is. So with <, with max and ≥, and with several such keys. v is of the rows around, of which several have the same
+c: ``1 + len({b.v for b in E if b.game == a.game and b.v > a.v})``, the place of a that ties share, and
+``len({b.user for b in E if b.day <= a.day})``, how many there were so far. Groups would be kept for each v, as many as
+the square of a game, and all of them read when one comes; now those of a game are kept once, and what is counted of
+them is a window (``ripplenest/plan/windows.py``).
+
+Law: ⟦distinct e⟧ = ⟦e⟧.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.functions.folds import result_type
+from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.ends import put
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.normal import is_total, where
+from ripplenest.nrc.rewriting.sharing import equated, is_shared, rows_of, without
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Base
+from ripplenest.nrc.walk import Names, children, free_vars, nodes, replace_elem
+
+ROW, BY, FIRST = "row", "by", "first"
+
+
+def distinct(e: Expr, keys: Keys) -> Expr:
+    """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
+    if not any(isinstance(n, Group) and n.keys for n in nodes(e)):
+        return e
+    return passed(e, lambda apart: _inside(apart, Around(keys)))
+
+
+def _inside(e: Expr, around: Around) -> Expr:
+    match e:
+        case For(s, Group(_, _, _, (_, *_)) as g, body) if (rows := _rows(g, around)) is not None:
+            e = rows.asked(s, g, body, around) or e
+    return rebuilt(e, around, _inside)
+
+
+@frozen
+class _Asked:
+    """A ``condition`` that compares a ``value`` of rows, ``fn``, with an ``other`` of the rows around them."""
+
+    condition: Call
+    fn: str
+    value: Elem
+    other: Elem
+
+
+@frozen
+class _Rows:
+    """The rows ``own`` that are grouped, each as a ``head``; ``across`` are the conditions on them and on the rows
+    ``around`` them, and all always have a value."""
+
+    own: AbstractSet[str]
+    head: Elem
+    across: Sequence[Elem]
+    around: Around
+
+    def asked(self, s: str, g: Group, body: Expr, around: Around) -> Expr | None:
+        """``g``, whose rows are ``s`` in ``body``, of all rows, of which then is asked what was asked of these; None
+        where several rows around do not share them."""
+        every = [a for c in self.across if (a := self._compared(c)) is not None]
+        above = {a: self._of_keys(a, s, g) for a in every}
+        others = [a for a in every if free_vars(above[a]) & self.own]
+        moved = [a for a in every if a not in others]
+        first = others[0] if len(others) == 1 and self._is_first(others[0], s, g, body) else None
+        asked = moved if first is None else every
+        equal = [equated(c, self.own) for c in self.across if c not in [a.condition for a in asked]]
+        if not asked or not all(is_shared(equal, a.other, around) for a in asked):
+            return None
+        dropped, conditions = [a.condition for a in asked], [above[a] for a in moved]
+        if first is None:
+            return For(s, evolve(g, of=without(g.of, dropped, (), self.head)), where(conditions, body))
+        fold = self._fold(first, g)
+        conditions.append(put(first.condition, first.value, Proj(Var(s), fold.name)))
+        row = Tuple(((ROW, self.head), (BY, first.value)))
+        own = {g.var: Proj(Var(g.var), ROW)}
+        keys = tuple((name, replace_elem(t, own)) for name, t in g.keys or ())
+        of = evolve(g, of=without(g.of, dropped, (), row), keys=keys, folds=(fold,))
+        return For(s, of, where(conditions, body))
+
+    def _compared(self, c: Elem) -> _Asked | None:
+        match c:
+            case Call(fn, (a, b)) if fn in SWAPPED:
+                for way, value, other in ((fn, a, b), (SWAPPED[fn], b, a)):
+                    if free_vars(value) <= self.own and not free_vars(other) & self.own:
+                        return _Asked(c, way, value, other)
+        return None
+
+    def _of_keys(self, a: _Asked, s: str, g: Group) -> Elem:
+        """What is asked, of the keys of the row ``s``."""
+        asked: Elem = a.condition
+        for name, t in g.keys or ():
+            asked = put(asked, simplify_elem(replace_elem(t, {g.var: self.head})), Proj(Var(s), name))
+        return asked
+
+    def _is_first(self, a: _Asked, s: str, g: Group, body: Expr) -> bool:
+        """Whether the first value of a group says that some are asked for. NaN is compared with nothing."""
+        t = elem_type(a.value, self.around.types)
+        return not g.folds and isinstance(t, Base) and t.kind != "double" and not _reads_whole(body, s)
+
+    def _fold(self, a: _Asked, g: Group) -> Fold:
+        """The first value, or the last one."""
+        fn, t = "min" if a.fn in ("lt", "le") else "max", elem_type(a.value, self.around.types)
+        assert isinstance(t, Base)
+        name = Names(frozenset(name for name, _ in g.keys or ())).fresh(FIRST)
+        return Fold(name, fn, (Proj(Var(g.var), BY),), result_type(fn, [t]))
+
+
+def _rows(g: Group, around: Around) -> _Rows | None:
+    """The rows of ``g``, if they are those of relations and inner bags, and nothing that is asked of them can fail."""
+    inner, conditions, head = rows_of(g.of, around, frozenset())
+    own = inner.rows.keys() - around.rows.keys()
+    if head is None or not own:
+        return None
+    made = (*(t for _, t in g.keys or ()), *(a for f in g.folds for a in f.args))
+    read = (head, *(replace_elem(t, {g.var: head}) for t in made), *conditions)
+    if not all(free_vars(t) <= inner.types.keys() and is_total(t, inner.types) for t in read):
+        return None
+    return _Rows(own, head, [c for c in conditions if free_vars(c) & own and free_vars(c) - own], inner)
+
+
+def _reads_whole(e: Term, s: str) -> bool:
+    """Whether ``e`` reads more of ``s`` than fields."""
+    match e:
+        case Var(name):
+            return name == s
+        case Proj(Var()):
+            return False
+    return any(_reads_whole(c, s) for c in children(e))
