@@ -24,13 +24,22 @@ from ripplenest.nrc.values import NAN, canonical_float
 Row = tuple[object, ...]
 Pair = tuple[Row, int]
 WEIGHT = "w"
-MULTIPLICITY = "_multiplicity"  # what users call it
+MULTIPLICITY, LABEL = "_multiplicity", "label"  # what users call them
 SMALL = 256  # rows below which summing in Python beats Arrow's fixed cost
 DECIMAL = 6  # columns of numbers or texts take as long to become values of Python as one of decimals
 SAFE_SUM = 2.0**62  # total |w| below which no partial sum can leave 64 bits
 KEPT = 1 << 16  # rows with which is kept what was made of them: of more there is nothing to gain, and memory to lose
 T = TypeVar("T")
 _MISFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def ours(name: str, fields: Iterable[str]) -> str:
+    """What a column of ours is called beside ``fields`` of users: behind as many ``_`` as it takes to tell them apart,
+    also where upper and lower case are the same."""
+    taken = {field.lower() for field in fields}
+    while name.lower() in taken:
+        name = f"_{name}"
+    return name
 
 
 def arrow_type(base: Base) -> pa.DataType:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ripplenest.data.index import Places
 from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
-from ripplenest.data.rows import MULTIPLICITY, Rows
+from ripplenest.data.rows import LABEL, MULTIPLICITY, Rows, ours
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 from ripplenest.reading.arrow import made
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
@@ -22,15 +22,16 @@ UNIT = "unit"  # the field of records that have none: a struct has one
 def flat_batch(row: Type, rows: Rows, is_null: bool = False) -> pa.RecordBatch:
     """Flat ``rows`` of type ``row``. A label that is NULL is a struct of NULL, or where it ``is_null`` itself."""
     columns = _arrays(rows)
-    return _batch([*_fields(row, columns[:-1], len(rows), is_null), (MULTIPLICITY, columns[-1])])
+    return _counted([*_fields(row, columns[:-1], len(rows), is_null)], columns[-1])
 
 
 def entries_batch(d: Dictionary, rows: Rows, is_null: bool = False) -> pa.RecordBatch:
-    """``rows`` of a dictionary: the label, the fields of its row, the multiplicity."""
+    """``rows`` of a dictionary: the label, the fields of its row, the multiplicity. Where a field is called like one
+    of ours, ours begins with ``_``."""
     *columns, weights = _arrays(rows)
     label = _value(Label((d.site,)), columns[: d.label_width], len(rows), is_null)
-    fields = _fields(d.row, columns[d.label_width :], len(rows), is_null)
-    return _batch([("label", label), *fields, (MULTIPLICITY, weights)])
+    fields = [*_fields(d.row, columns[d.label_width :], len(rows), is_null)]
+    return _counted([(ours(LABEL, (name for name, _ in fields)), label), *fields], weights)
 
 
 def flat_table(shape: OutputShape, tables: Version, since: int | None = None) -> pa.Table:
@@ -52,7 +53,11 @@ def signed_batch(shape: OutputShape, values: pa.Array, counts: Places) -> pa.Rec
     """Nested ``values`` with how often they are there. A row without fields is nothing but that."""
     names = shape.row.names if has_columns(shape.row) else (VALUE,)
     columns = zip(names, values.flatten() if has_columns(shape.row) else [values], strict=True)
-    return _batch([*columns, (MULTIPLICITY, pa.array(counts, pa.int64()))])
+    return _counted([*columns], pa.array(counts, pa.int64()))
+
+
+def _counted(columns: Sequence[tuple[str, pa.Array]], weights: pa.Array) -> pa.RecordBatch:
+    return _batch([*columns, (ours(MULTIPLICITY, (name for name, _ in columns)), weights)])
 
 
 def _arrays(rows: Rows) -> list[pa.Array]:

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.level_values import nested_type
-from ripplenest.data.rows import MULTIPLICITY, Rows
+from ripplenest.data.rows import MULTIPLICITY, Rows, ours
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.reading.arrow import NestedColumns
 from ripplenest.reading.shown import entries_batch, flat_batch, signed_batch
@@ -163,4 +163,4 @@ def pinned(
 
 def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Nested rows with their multiplicity: they come as often as they are there."""
-    return batch.append_column(MULTIPLICITY, pa.array(np.ones(batch.num_rows, np.int64)))
+    return batch.append_column(ours(MULTIPLICITY, batch.schema.names), pa.array(np.ones(batch.num_rows, np.int64)))

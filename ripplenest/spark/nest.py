@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, Str
 
 from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.order import shown_by
-from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
+from ripplenest.data.rows import LABEL, MULTIPLICITY, WEIGHT, Rows, ours
 from ripplenest.nrc.printing.shown import INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
@@ -44,16 +44,20 @@ def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
     """Rows of the flat part: base fields, labels as structs, and the multiplicity."""
     df = summed(frame(spark, rows))
     t = shape.flat.row
-    return df.select(*_named(t, 0), F.col(WEIGHT).alias(MULTIPLICITY))
+    return df.select(*_named(t, 0), F.col(WEIGHT).alias(ours(MULTIPLICITY, _names(t))))
 
 
 def entries(spark: SparkSession, d: Dictionary, rows: Rows) -> DataFrame:
     """Rows of a dictionary: the label, the fields of its row, and the multiplicity."""
     df = summed(frame(spark, rows))
     label = _plain(Label((d.site,)), 0)
-    return df.select(
-        label.alias("label"), *_named(d.row, d.label_width), F.col(WEIGHT).alias(MULTIPLICITY)
-    )
+    called, often = (ours(name, _names(d.row)) for name in (LABEL, MULTIPLICITY))
+    return df.select(label.alias(called), *_named(d.row, d.label_width), F.col(WEIGHT).alias(often))
+
+
+def _names(t: Type) -> tuple[str, ...]:
+    """What the columns of the fields of ``t`` are called."""
+    return t.names if has_columns(t) else ("value",)
 
 
 def summed(df: DataFrame) -> DataFrame:
