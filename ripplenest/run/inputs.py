@@ -22,12 +22,13 @@ from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Col, Product, Source, Step
 from ripplenest.plan.ranges import decided_by, ranged, told_by
-from ripplenest.run import answers, changed, keys
+from ripplenest.run import answers, changed, keys, sides
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.known import Known
 from ripplenest.run.probes import Probes
 from ripplenest.run.rounds import Looked, Lookup, Work
+from ripplenest.run.sides import Side
 from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
@@ -48,7 +49,7 @@ class Run:
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
     and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
-    these may do the ``steps`` of keys.
+    these may do the ``steps`` of keys. Where that is ``apart``, rows of one state alone are joined (``run/sides.py``).
     """
 
     plan: Plan
@@ -66,6 +67,7 @@ class Run:
     here: list[int] = field(factory=list)
     handing: Handing | None = None
     steps: Stepper | None = None
+    apart: bool = False
     combinations: Combinations = field(factory=Combinations)
     known: Known = field(factory=Known)
     probes: Probes = field(init=False)
@@ -95,7 +97,17 @@ class Run:
 
         return self.known.once((source.table, source.at, how), None, whole)
 
-    def task(self, target: str, p: Product, part: str, change: Rows | None) -> Work[Task | None]:
+    def tasks(self, target: str, p: Product, part: str, change: Rows | None) -> Iterator[Work[Task | None]]:
+        """A product of a statement; of rows that came, and of rows that went, where these are kept ``apart``."""
+        if not self.apart:
+            yield self.task(target, p, part, change)
+            return
+        sides.check(p, self.plan, self.changes)
+        yield from (self.task(target, p, part, change, side) for side in sides.SIDES)
+
+    def task(
+        self, target: str, p: Product, part: str, change: Rows | None, side: Side | None = None
+    ) -> Work[Task | None]:
         """A product with the rows of each source that can take part, of the change those that chose it.
 
         A source is read whole where a key has no value for some row, which may be a row without a partner.
@@ -110,7 +122,7 @@ class Run:
                 return None
             if (lying := self._within(p, steps, step, found, mixed)) is not None:
                 steps.append(step)
-                found[step.source] = self._source(p, step, lying, part)
+                found[step.source] = self._source(p, step, lying, part, side)
                 if found[step.source].is_empty:
                     return None
                 continue
@@ -120,10 +132,10 @@ class Run:
                 product = p.cautious()
             steps.append(read)
             if change is not None and not found:
-                found[step.source] = self._as_read(p, step.source, change)
+                found[step.source] = self._as_read(p, step.source, change, side)
             else:
-                looked = yield from self._looked(p, read, asked, part)
-                found[step.source] = self._source(p, read, looked, part)
+                looked = yield from self._looked(p, read, asked, part, side)
+                found[step.source] = self._source(p, read, looked, part, side)
                 if looked.keys is not asked:
                     mixed.add(step.source)
             is_others = step.source in mixed and step is not p.steps[-1] and not self._meets(p, steps, step, found)
@@ -208,11 +220,11 @@ class Run:
             read.append(step)
         return tuple(found[i] for i in range(len(p.sources)))
 
-    def _looked(self, p: Product, step: Step, keys: Rows, part: str) -> Work[Looked]:
+    def _looked(self, p: Product, step: Step, keys: Rows, part: str, side: Side | None) -> Work[Looked]:
         """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
-            return Looked(self._as_read(p, step.source, self._change(source, part)), keys)
+            return Looked(self._as_read(p, step.source, self._change(source, part), side), keys)
         table = source.table
         looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
@@ -224,30 +236,37 @@ class Run:
             return self.caused.get(source.table, {}).get(part, nothing)
         return self.changes.get(source.table, nothing)
 
-    def _as_read(self, p: Product, source: int, change: Rows) -> Rows:
+    def _as_read(self, p: Product, source: int, change: Rows, side: Side | None) -> Rows:
         """What a product joins of a change: nothing, where nothing that it reads of a row becomes another."""
+        if side is not None:
+            return self.known.once((id(change), side), change, partial(sides.of_side, change, side), lasts=True)
         if len(p.sources) == 1:  # what cancels is as soon found in what it makes
             return change
         read, rest = p.columns_read[source], p.columns_joined[source]
         asked = (id(change), read) if rest == read else (id(change), read, rest, p.conditions_on(source))
         return self.known.once(asked, change, lambda: changed.joined(p, source, change), lasts=True)
 
-    def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
+    def _source(self, p: Product, step: Step, looked: Looked, part: str, side: Side | None) -> Rows:
         """The rows of a source as of the moment at which it is read."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
             return looked.rows
-        table, change = source.table, self.changes.get(source.table)
+        table = source.table
         turn = part if table in self.plan.auxiliaries else None
+        change = self.changes.get(table)
 
         def read() -> Rows:
             if turn is not None:
                 return reduce(Rows.plus, self._passed(table, turn, source.at), looked.rows)
             # A place whose change says when it gets a row of its own.
             before = self._completed(table, looked.rows, looked.keys) if step.place else looked.rows
-            return before.plus(change) if source.at is At.NEW and change is not None else before
+            if change is None:
+                return before
+            if side is not None:
+                return sides.beside(before, change, source.at, side)
+            return before.plus(change) if source.at is At.NEW else before
 
-        return self.known.once((table, source.at, turn, step.place, id(looked)), looked, read, lasts=True)
+        return self.known.once((table, source.at, turn, step.place, id(looked), side), looked, read, lasts=True)
 
     def _asking(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Binding:
         """What asks for places where all is read: rows whose columns these are, which are fewer than combinations."""

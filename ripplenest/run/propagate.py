@@ -12,12 +12,14 @@ written here: the result is one signed bag per map, which the store commits toge
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import field, frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 from ripplenest.run import marginals, running, statements
@@ -28,6 +30,7 @@ from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.piecewise import piece
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
+from ripplenest.run.sides import InBetween
 from ripplenest.run.statements import Asked
 from ripplenest.run.step import Stepped, Stepper, stepped
 from ripplenest.run.upward import ways
@@ -68,11 +71,26 @@ def propagate(
     of jobs: what joins the little that others wait for in place of it; ``handing`` says what its tasks read. Raises
     GivenUp where a ``trial`` ends.
 
-    Law 6: what a map holds plus its change is what its definition gives on the changed parts.
+    Law 6: what a map holds plus its change is what its definition gives on the changed parts. Raises EvaluationError
+    where that has no value, or where what was and what comes meets, which is then joined apart if it can be.
     """
     steps = joiner if isinstance(joiner, Stepper) else None
     changed = {table: rows for table, rows in changes.items() if not rows.is_empty}
     run = Run(plan, reader, changed, handing=handing, steps=steps)
+    try:
+        return _propagated(run, changes, joiner, here, trial)
+    except EvaluationError:
+        if handing is not None or steps is not None:
+            raise
+        changed = {part: rows for part, rows in changes.items() if not rows.is_empty}  # maps were added to it
+        apart = Run(plan, reader, changed, read=run.read, apart=True)
+        with suppress(InBetween):
+            return _propagated(apart, changes, joiner, here, trial)
+        raise
+
+
+def _propagated(run: Run, changes: Changes, joiner: Joiner, here: Joiner | None, trial: Trial | None) -> Propagation:
+    plan = run.plan
     first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)
     out: dict[str, Rows] = {}
     last: list[Task] = []
@@ -91,7 +109,7 @@ def propagate(
             if m.kind.passes_on and m.name in out and not out[m.name].is_empty:
                 _pass_on(run, m, out[m.name])
     _add(run, out, joiner, last, [m for m in plan.maps if m.name not in first])
-    check_counts(reader, {**changes, **out})
+    check_counts(run.reader, {**changes, **out})
     in_order = {m.name: out[m.name] for m in plan.maps if m.name in out}
     return Propagation(in_order, sum(run.read), sum(run.jobs), sum(run.here), run.cancelled)
 
@@ -181,12 +199,13 @@ def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
         in_files = [(part, products) for part, products in m.once if isinstance(run.changes.get(part), Filed)]
         for part, products in {**dict(m.triggers), **dict(in_files)}.items():
             if part in run.changes and not _is_told(run, m, part, products):
-                yield from (Asked(m.targets[part].name, p, part) for p in ways(run, m, part, products))
+                own = products if run.apart else ways(run, m, part, products)
+                yield from (Asked(m.targets[part].name, p, part) for p in own)
 
 
 def _is_told(run: Run, m: PlannedMap, part: str, products: Sequence[Product]) -> bool:
     """Whether what a statement contributes is told by places near those that change: it is known then."""
-    r = m.running.get(part) if run.handing is None and run.steps is None else None
+    r = m.running.get(part) if run.handing is None and run.steps is None and not run.apart else None
     found = running.contributed(run, m, products[0], r) if r is not None and run.plan.tells(r) else None
     if found is not None:
         run.pieces[m.name] = found

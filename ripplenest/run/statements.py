@@ -41,7 +41,8 @@ def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
         else:
             handed += _handed(run, run.handing, a, came, how)
     orders = chosen(run, [a.product for a in here])
-    works = [run.task(a.target, p, a.part, change) for a, own in zip(here, orders, strict=True) for p, change in own]
+    each = ((a, p, change) for a, own in zip(here, orders, strict=True) for p, change in own)
+    works = [work for a, p, change in each for work in run.tasks(a.target, p, a.part, change)]
     return [*handed, *(task for task in in_step(works, run.probes.answers) if task is not None)]
 
 

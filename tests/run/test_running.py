@@ -73,7 +73,7 @@ def of_joins(joiner: LocalJoiner, task: Task, f: Folding) -> list[Rows] | None:
 
 
 @pytest.mark.xdist_group("windows")
-@law(running_case, examples=many(400, 4000))
+@law(running_case, examples=many(400, 6000))
 def test_told_is_joined(given: tuple[Case, bool]) -> None:
     """Laws (windows) and (running = joined): all that is stored is the same, after each batch; and where one way has no
     value, the other has none."""

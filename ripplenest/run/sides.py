@@ -1,0 +1,52 @@
+"""Rows that a state holds together: of a batch that changes several sources of a product, those before and those after.
+
+Triggers ask about rows that were and rows that came together, ΔR ⋈ T ⊎ (R ⊎ ΔR) ⋈ ΔT: the first row of a group with
+the number of its rows before, which is 0. No state holds these two, and what they make comes to nothing in the end; but
+100 / n has no value for them. With the rows that stay, R° = R less those that go, the same change is
+
+    Δ⁺R ⋈ (T ⊎ ΔT) ⊎ Δ⁻R ⋈ T ⊎ R° ⋈ ΔT
+
+and each combination in it is one of the state before the batch, or of the one after it. It reads more, and so is asked
+where something had no value. Of a sum map it is not known what the rows that stay add up to: where the batch changes
+what it is of, there is no such way.
+
+Law: both make the same change. What has a value before a batch and after it, has one for all that is joined here.
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+from ripplenest.data import columnar
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.syntax import At
+from ripplenest.plan.planned import Plan
+from ripplenest.plan.product import Product
+
+Side = Literal["came", "went"]
+SIDES: tuple[Side, ...] = ("came", "went")
+
+
+class InBetween(Exception):
+    """A product that rows of one state do not make."""
+
+
+def check(p: Product, plan: Plan, changes: Collection[str]) -> None:
+    """Raises InBetween for a product of several changes, or one that reads a sum map of parts that there are changes
+    of."""
+    maps = (plan.by_name[s.table] for s in p.sources if s.table in plan.auxiliaries)
+    if sum(s.at is At.DELTA for s in p.sources) != 1 or any(part in changes for m in maps for part, _ in m.triggers):
+        raise InBetween
+
+
+def of_side(change: Rows, side: Side) -> Rows:
+    """The rows of a change that came, or those that went."""
+    once = change.consolidated()
+    return columnar.positive(once) if side == "came" else columnar.negative(once)
+
+
+def beside(before: Rows, change: Rows, at: At, side: Side) -> Rows:
+    """The rows of another source that go with them: those that stay, of one that is read as it comes to be, of which
+    others ask what comes and goes; of one that is read as it was, all that are in one state with them."""
+    if at is At.NEW:
+        return before.plus(of_side(change, "went"))
+    return before.plus(change) if side == "came" else before
