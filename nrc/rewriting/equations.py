@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from ripplenest.nrc.functions.signatures import maybe_null
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, Lit, OutL, Placed, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
+from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null
 from ripplenest.nrc.walk import free_vars, nodes
 
 EQUALITIES = ("eq", "same")
@@ -66,10 +67,16 @@ def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     own = Proj(Var(var), "label")
     pairs = [*equations(c, EQUALITIES)]
     told = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
-    absent = {OutL(own, site, p): Lit(None, t) for p, known in site.params if isinstance(t := nullable(known), Base)}
-    null = [t.args[0] for t in c.conditions if isinstance(t, Call) and t.fn == "is_null"]
-    told = {**{t: absent[t] for t in null if t in absent}, **told}
+    told = {**{a: b for a, b in _absent(c) if free_vars(a) == {var}}, **told}
     return InL(site.name, tuple((p, _place(OutL(own, site, p), t, told)) for p, t in site.params))
+
+
+def _absent(c: Comprehension) -> Iterator[tuple[OutL, Lit]]:
+    """The parameters of labels, at any depth, that are NULL wherever the product has a row."""
+    for t in c.conditions:
+        match t:
+            case Call("is_null", (OutL(_, site, param) as own,)) if isinstance(of := dict(site.params)[param], Base):
+                yield own, Lit(None, maybe_null(of, True))
 
 
 def computed(c: Comprehension, var: str, rel: Placed) -> Iterator[Elem]:

@@ -1,5 +1,6 @@
 """Inner bags that are NULL, which are no empty ones: a view can ask, at every depth, on every surface and engine."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,3 +187,49 @@ def test_a_bag_that_is_null_has_no_rows_to_fold(folder) -> None:
         wanted = [{"k": 1, **none, "either": 0}, {"k": 2, **none, "either": 1}]
         assert db.view("of_none").rows() == of_none(db.relation("B").rows()) == wanted
         assert db.verify(deep=True).ok
+
+
+@rn.record
+class Player:
+    id: int
+
+
+@rn.record
+class Score:
+    player: int
+    n: int
+
+
+@rn.view
+def by_best(P: Bag[Player], S: Bag[Score]) -> list[Any]:
+    """Groups by a total that may be NULL, of rows with bags, of which two totals are asked in an inner bag: the place
+    of one is a label in a label, and its key is NULL there."""
+    best = [
+        {
+            "id": p.id,
+            "best": max((s.n for s in S if s.player == p.id), default=None),
+            "all": [s.n for s in S if s.player == p.id],
+        }
+        for p in P
+    ]
+    return [
+        {"best": best, "ids": [x["id"] for x in xs if len(xs) < sum(len(y["all"]) for y in xs)]}
+        for best, xs in rn.group_by(best, lambda x: x["best"])
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:view by_best is kept fresh")
+def test_a_label_in_a_label_may_have_a_key_of_null(tmp_path: Path) -> None:
+    players, scores = [{"id": i} for i in range(6)], [{"player": i % 3, "n": i % 2} for i in range(9)]
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("P", Player, key="id")
+        db.relation("S", Score)
+        db.load("P", players)
+        db.load("S", scores)
+        db.create(by_best)
+        for player, n in ((4, 1), (4, 1), (5, 0), (3, 1)):
+            assert db.view("by_best").rows() == by_best(players, scores)
+            scores.append({"player": player, "n": n})
+            with db.batch() as b:
+                b.insert("S", scores[-1:])
+        assert db.view("by_best").rows() == by_best(players, scores) and db.verify().ok
