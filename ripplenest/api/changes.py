@@ -2,10 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import frozen
 
+from ripplenest.api.named import Named
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.printing.text import part, show_type
@@ -24,7 +25,7 @@ SCANNED = 10_000  # stored rows that are read whole without a word
 
 @frozen(eq=False, slots=False, repr=False)
 @public
-class Changes:
+class Changes(Named):
     """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
     the nested rows that were touched, however deep inside them it happened.
 
@@ -34,6 +35,12 @@ class Changes:
     fields were added to rows that it passes on; the others raise StateError unless both have the same tables. Only what
     is a DataFrame needs Spark.
     """
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        "rows": 'db.view("...").changed_rows(since=...)',
+        "collect": "nested.collect()",
+        "count": "to_arrow().num_rows",
+    }
 
     _name: str
     _then: Shown

@@ -15,11 +15,13 @@ from ripplenest.shred.places import child_path
 
 @frozen
 class Differing:
-    """A field as it is declared and as it comes, and the call on a relation that makes one of the other, if any."""
+    """A field as it is declared and as it comes, and the call on a relation that makes one of the other, if any;
+    ``known``: how a class says what is declared."""
 
     declared: str
     came: str
     way: str = ""
+    known: str = ""
 
 
 def same(a: Type, b: Type) -> bool:
@@ -37,17 +39,20 @@ def differing(declared: Type, came: Type, path: str = "") -> Iterator[Differing]
         case _ if not same(declared, came):
             is_field = path and holds(declared, came)
             way = f'widen("{path}", {annotation_text(came)})' if is_field else ""
-            yield Differing(_said(path, declared), _said(path, came), way)
+            yield Differing(_said(path, declared), _said(path, came), way, _annotated(path, declared))
 
 
 def _fields(old: dict[str, Type], new: dict[str, Type], path: str) -> Iterator[Differing]:
     names = dict(_renamed(old, new))
     for a, b in names.items():
         way = f'rename("{_path(path, a)}", "{b}")'
-        yield Differing(_said(_path(path, a), old[a]), _said(_path(path, b), new[b]), way)
+        known = _annotated(_path(path, a), old[a])
+        yield Differing(_said(_path(path, a), old[a]), _said(_path(path, b), new[b]), way, known)
     gone = [name for name in old if name not in new and name not in names]
     more = [name for name in new if name not in old and name not in names.values()]
-    yield from (Differing(_said(_path(path, n), old[n]), f"no {_path(path, n)}") for n in gone)
+    for n in gone:
+        at = _path(path, n)
+        yield Differing(_said(at, old[n]), f"no {at}", known=_annotated(at, old[n]))
     yield from (Differing(f"no {_path(path, n)}", _said(_path(path, n), new[n]), _add(path, n, new[n])) for n in more)
     kept = [names.get(name, name) for name in old if name not in gone]
     if list(new)[: len(kept)] != kept:
@@ -80,6 +85,10 @@ def _said(path: str, t: Type) -> str:
     return f"{path}: {t}" if path else str(t)
 
 
+def _annotated(path: str, t: Type) -> str:
+    return f"{path}: {annotation_text(t)}" if path else ""
+
+
 def is_declared(known: Relation | None, wanted: Relation) -> bool:
     """Whether ``known`` is the relation as it is ``wanted``."""
     return known is not None and known == wanted and same(known.row, wanted.row)
@@ -89,12 +98,14 @@ def relation_changed(known: Relation, wanted: Relation) -> RelationChanged:
     """What is wrong with a relation that the state holds otherwise: only what differs is told."""
     found = [*differing(known.row, wanted.row), *_kept(known, wanted)]
     ways = [f'relation("{known.name}").{d.way}' for d in found if d.way]
+    fields = [d.known for d in found if d.known]
+    as_it_is = [f"a class that has what the state does: {', '.join(fields)}"] if fields else []
     return RelationChanged(
         f"the state holds {known.name} differently",
         where=f"relation {known.name}",
         wanted=", ".join(d.declared for d in found),
         got=", ".join(d.came for d in found),
-        possible=[*ways, "another name", "a new state directory"],
+        possible=[*as_it_is, *ways, "another name", "a new state directory"],
     )
 
 

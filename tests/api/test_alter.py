@@ -550,6 +550,7 @@ def test_a_relation_declared_otherwise_says_what_differs(tmp_path):
         said = caught.value
         assert said.wanted == "title: string, no day, no lines.price, lines.qty: int"
         assert said.got == "name: string, day: date?, lines.price: decimal(8,2), lines.qty: long"
+        assert said.possible[0] == "a class that has what the state does: title: str, lines.qty: Int"
         calls = [way for way in said.possible if way.startswith("relation(")]
         assert calls == [
             'relation("W").rename("title", "name")', 'relation("W").add("day", date | None)',

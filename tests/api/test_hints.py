@@ -31,6 +31,7 @@ CALLS = {
     "a typo": (lambda db: db.roll_back(1), "possible rollback"),
     "of a relation": (lambda db: db.relation("C").insert([]), "with db.batch() as b"),
     "of a view": (lambda db: db.view("customers").head(), "limit(10)"),
+    "of changes": (lambda db: db.view("customers").changes(since=1).rows(), "changed_rows(since=...)"),
     "anything": (lambda db: db.view("customers").xyz, "to_arrow"),
     "update": (lambda db: batch(db, lambda b: b.update("C", [])), ".set(field=...)"),
     "set": (lambda db: batch(db, lambda b: b.set("C", name="x")), 'b.at("...", key=...)'),
