@@ -12,10 +12,9 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
 
@@ -24,20 +23,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet
 
-from ripplenest.data.level_values import nested_type
-from ripplenest.data.rows import arrow_type
 from ripplenest.intake.folders import pieces
+from ripplenest.intake.json_lines import BLANK, BLOCK, faults, schema_of, typed
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first
-from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
+from ripplenest.nrc.types import Bag, Record, Type, may_be_null
 
-BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
-CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
-BLANK = b" \t\r\n\xef\xbb\xbf"  # also what says that a file is UTF-8
 SHORTEST = 3  # bytes of a line of JSON with a row
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of more than one letter, which would be a drive
 GLOB = re.compile(r"([\\*?{}\[\],])")  # what Spark would read as a pattern
 CANNOT_BE_READ = "a file that cannot be read"
-NO_LINE = "not a line of JSON with fields"
 
 FilePath = str | os.PathLike[str]
 
@@ -103,14 +97,14 @@ def of_block(
     """The same of whole lines as they are in a file; where they are known to be so many ``rows``, each is one."""
     fields = _fields(row, where)
     try:
-        found = _typed(block, fields) if block.strip() else _schema(fields).empty_table()
+        found = typed(block, fields) if block.strip() else schema_of(fields).empty_table()
         if rows not in (None, found.num_rows):
             raise pa.ArrowInvalid("lines that are not one row each")
         if whole:
             raise_first(_unsaid(block.split(b"\n"), row, named))
         return found
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise_first(_faults(block.split(b"\n"), fields, named))
+        raise_first(faults(block.split(b"\n"), fields, named))
         raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
 
@@ -128,7 +122,7 @@ def _joined(lines: pa.ChunkedArray) -> bytes:
 
 def lines_schema(row: Type, where: str) -> pa.Schema:
     """Of the rows of lines of JSON. Raises WrongValue for rows that they cannot be."""
-    return _schema(_fields(row, where))
+    return schema_of(_fields(row, where))
 
 
 def read_file(path: FilePath, row: Type, where: str) -> Iterator[pa.Table]:
@@ -257,13 +251,13 @@ def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
 
 def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.Table]:
     fields = _fields(row, where)
-    yield _schema(fields).empty_table()
+    yield schema_of(fields).empty_table()
     try:
         with lines_of(file) as lines:
             while block := lines.read(BLOCK >> 1):
                 block += lines.readline()  # whole lines
                 if block.strip():
-                    yield _typed(block, fields)
+                    yield typed(block, fields)
     except pa.ArrowException:
         _check_lines(file, fields, where)
         raise
@@ -285,87 +279,7 @@ def _check_lines(file: Path, row: Record, where: str) -> None:
         if lines.peek(1).lstrip(BLANK).startswith(b"["):
             what, possible = "one document, and not a document on each line", ["rn.json(json.load(open(path)))"]
             raise WrongValue(what, where=where, wanted=row, possible=possible)
-        raise_first(_faults(lines, row, lambda i: f"{where}: line {i + 1}"))
-
-
-def _typed(block: bytes, row: Record) -> pa.Table:
-    """Whole lines as rows. Raises ArrowException."""
-    if not block.lstrip(BLANK).startswith(b"{"):  # a first line that is null ends the process
-        raise pa.ArrowInvalid(NO_LINE)
-    schema, written = _schema(row), pa.schema([(name, nested_type(t, _written)) for name, t in row.fields])
-    how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
-    found = pyarrow.json.read_json(io.BytesIO(block), pyarrow.json.ReadOptions(block_size=BLOCK), how)
-    return found.select(schema.names).cast(schema)
-
-
-def _schema(row: Record) -> pa.Schema:
-    return pa.schema([(name, nested_type(t)) for name, t in row.fields])
-
-
-def _faults(lines: Iterable[bytes], row: Record, named: Callable[[int], str]) -> Iterator[RipplenestError]:
-    """What is wrong with lines, each of which is called ``named(i)``."""
-    rest = ((i, line) for i, line in enumerate(lines) if line.strip())
-    while some := list(islice(rest, CHECKED)):
-        yield from _of_lines(some, row, named)
-
-
-def _of_lines(
-    lines: Sequence[tuple[int, bytes]], row: Record, named: Callable[[int], str]
-) -> Iterator[RipplenestError]:
-    """The same of some, halved until all are right, or it is one that is wrong: only that one is looked into."""
-    with suppress(pa.ArrowException, UnicodeDecodeError):
-        if _typed(b"\n".join(line for _, line in lines), row).num_rows == len(lines):
-            return
-    if len(lines) > 1:
-        half = len(lines) // 2
-        yield from _of_lines(lines[:half], row, named)
-        yield from _of_lines(lines[half:], row, named)
-        return
-    ((i, line),) = lines
-    faults = list(_of_line(line, row, named(i)))
-    yield from faults or [WrongValue("a line that cannot be read", where=named(i), wanted=row)]
-
-
-def _of_line(line: bytes, row: Record, where: str) -> Iterator[RipplenestError]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict):
-        yield from _of_value(value, row, where)
-    else:
-        yield WrongValue(NO_LINE, where=where, wanted=row)
-
-
-def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
-    """What is wrong with a value. What is missing is left to who reads the rows."""
-    match t:
-        case Record() if isinstance(value, dict):
-            own = t.there
-            extra = [name for name in value if name not in own.names]
-            if extra:
-                what = "other columns than the relation has"
-                yield WrongColumns(what, where=where, wanted=list(own.names), got=extra)
-            for name, inner in own.fields:
-                yield from _of_value(value.get(name), inner, f"{where}.{name}")
-        case Bag(row) if isinstance(value, list):
-            for i, inner in enumerate(value):
-                yield from _of_value(inner, row, f"{where}[{i}]")
-        case _:
-            yield from _of_leaf(value, t, where)
-
-
-def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
-    row = Record((("value", t),))
-    try:
-        _typed(json.dumps({"value": value}).encode(), row)
-    except pa.ArrowException:
-        yield WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__)
-
-
-def _written(base: Base) -> pa.DataType:
-    """As what a value stands in JSON: a date is a text, in which no time of day is left out unseen."""
-    return pa.string() if base.kind == "date" else arrow_type(base)
+        raise_first(faults(lines, row, lambda i: f"{where}: line {i + 1}"))
 
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}

@@ -13,7 +13,8 @@ from secrets import token_hex
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
-from ripplenest.intake.files import NO_LINE, lines_schema, of_block
+from ripplenest.intake.files import lines_schema, of_block
+from ripplenest.intake.json_lines import NO_LINE
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import RipplenestError, WrongValue
 from ripplenest.nrc.types import Record, Type

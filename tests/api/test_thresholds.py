@@ -394,7 +394,7 @@ def judged(A: Bag[Account], S: Bag[Sale]):
 @rn.view
 def computed(A: Bag[Account], S: Bag[Sale]):
     """What may have no value is made in no cases; what is shown as it is becomes another of each row."""
-    return [{"id": a.id, "rich": a.kind + 1 > max(s.n for s in S), "n": a.kind} for a in A]
+    return [{"id": a.id, "rich": a.kind * 2 > max(s.n for s in S), "n": a.kind} for a in A]
 
 
 @rn.view

@@ -247,9 +247,17 @@ def test_what_is_deep_or_twice_or_no_documents(db: rn.Database) -> None:
     with refused(db, errors.WrongValue, "rows[0]: not a line of JSON"), db.batch() as b:
         b.insert("O", rn.json([circle]))
     twice = json.dumps(document(1)).replace('"open"', '"orderkey": 9, "open"')
-    for make in (lambda: rn.json([twice]), lambda: rn.each(rn.json([twice]))):
-        with refused(db, errors.WrongValue), db.batch() as b:
+    for make, shown in ((lambda: rn.json([twice]), "['orderkey']"), (lambda: rn.each(rn.json([twice])), "rows[0]")):
+        with refused(db, errors.WrongValue, shown), db.batch() as b:
             b.insert("O", make())
+    with refused(db, errors.WrongValue, "rows[0]: not a line of JSON", "double quotes, at column 12"), db.batch() as b:
+        b.insert("O", rn.json(['{"a": "x", b}']))
+    what = "rows[0].at: a value that is not of its type"
+    for text in ("2020-13-02T00:00:00Z", "01/02/2025"):
+        with refused(db, errors.WrongValue, what, "a text such as 2024-12-31T23:59:59Z"), db.batch() as b:
+            b.insert("O", rn.json([{**document(1), "at": text}]))
+    with db.batch() as b:
+        b.insert("O", rn.json([{**document(77), "at": "2024-12-31T23:59:59Z"}]))
     for rows in ("{}", b"{}", {}, Path("rows.jsonl"), 7, None):
         with pytest.raises(errors.WrongValue, match="json: messages: not a collection of documents"):
             rn.json(rows)

@@ -95,7 +95,8 @@ def test_the_columns_are_known_without_a_row(shop: Any, name: str, monkeypatch: 
         monkeypatch.setattr(Reader, read, lambda *_: pytest.fail("rows are read"))
     assert {batch.schema for batch in batches} == {wanted.schema}
     for d in wanted.shape.dictionaries:
-        assert pinned(db._state.either(name), str(folder), "dictionary", d.site.name).schema.names[0] == "label"
+        called, *names = pinned(db._state.either(name), str(folder), "dictionary", d.site.name).schema.names
+        assert called == ("_label" if "label" in names else "label")
 
 
 @pytest.mark.parametrize("name", [v.name for v in VIEWS])
