@@ -63,7 +63,7 @@ else:
         ``Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]`` says the same, and more to them."""
 
         def __init__(self, *given: object) -> None:
-            possible = ["decimal.Decimal('0.50') as a value", "Decimal[10, 2] as a type"]
+            possible = ["decimal.Decimal('0.50') as a value", "rn.Decimal[10, 2] as a type"]
             raise TypeMismatch("rn.Decimal is an annotation only", got=list(given), possible=possible)
 
         def __class_getitem__(cls, digits: object) -> Any:
@@ -71,5 +71,5 @@ else:
                 case (int() as p, int() as s) if 0 <= s <= p <= MAX_DIGITS and p > 0:
                     return Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]
                 case _:
-                    wanted = f"Decimal[p, s] with 0 <= s <= p <= {MAX_DIGITS}"
+                    wanted = f"rn.Decimal[p, s] with 0 <= s <= p <= {MAX_DIGITS}"
                     raise TypeMismatch("a decimal needs its digits", wanted=wanted, got=digits)

@@ -24,7 +24,7 @@ from ripplenest.nrc import types as nrc
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.border import Border
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
-from ripplenest.nrc.surface.markers import Bag
+from ripplenest.nrc.surface.markers import Bag, Decimal
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
 
 C = TypeVar("C")
@@ -38,12 +38,14 @@ PLAIN: dict[object, nrc.Base] = {
     datetime.date: nrc.Base("date"),
     datetime.datetime: nrc.Base("timestamp"),
 }
+DIGITS = "rn.Decimal[10, 2], which says how many digits, and how many of them behind the point"
 POSSIBLE = (
-    *("bool", "int", "Int", "float", "str", "bytes", "date", "datetime", "Decimal[p, s]"),
+    *("bool", "int", "Int", "float", "str", "bytes", "date", "datetime", "rn.Decimal[10, 2]"),
     *("X | None", "Bag[X]", "list[X]", "another @record class"),
 )
 HINTS: dict[object, str] = {
-    decimal.Decimal: "Decimal[p, s], which says how many digits",
+    decimal.Decimal: DIGITS,
+    Decimal: DIGITS,
     tuple: "a @record class",
     dict: "a @record class",
     set: "Bag[...]",
@@ -202,7 +204,7 @@ def annotation_text(t: nrc.Type) -> str:
     null = " | None" if nrc.may_be_null(t) else ""
     match t:
         case nrc.Base("decimal"):
-            return f"Decimal[{t.precision}, {t.scale}]{null}"
+            return f"rn.Decimal[{t.precision}, {t.scale}]{null}"  # Decimal alone is Python's own
         case nrc.Base("int"):
             return f"Int{null}"
         case nrc.Base():

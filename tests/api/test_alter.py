@@ -537,7 +537,7 @@ def test_null_that_was_forgotten_is_named(tmp_path):
         db.relation("S").widen("price", rn.Decimal[6, 2] | None)
         with pytest.raises(errors.TypeMismatch, match="the field may be NULL") as caught:
             db.relation("S").widen("price", rn.Decimal[14, 2])
-        assert caught.value.possible == ("Decimal[14, 2] | None",)
+        assert caught.value.possible == ("rn.Decimal[14, 2] | None",)
         db.relation("S").widen("price", rn.Decimal[14, 2] | None)
 
 
@@ -554,7 +554,7 @@ def test_a_relation_declared_otherwise_says_what_differs(tmp_path):
         calls = [way for way in said.possible if way.startswith("relation(")]
         assert calls == [
             'relation("W").rename("title", "name")', 'relation("W").add("day", date | None)',
-            'relation("W").add("lines.price", Decimal[8, 2], default=...)', 'relation("W").widen("lines.qty", int)',
+            'relation("W").add("lines.price", rn.Decimal[8, 2], default=...)', 'relation("W").widen("lines.qty", int)',
         ]  # fmt: skip
         with pytest.raises(errors.TypeMismatch, match="with other fields") as caught:
             db.create(wider)

@@ -7,7 +7,8 @@ from typing import Annotated, Any, assert_never
 from support.choices import Choices, seeded
 from support.schemas import MAX_DEPTH, row_type
 
-from ripplenest.nrc.surface.markers import Bag, Decimal, Int
+import ripplenest as rn
+from ripplenest.nrc.surface.markers import Bag, Int
 from ripplenest.nrc.surface.records import annotation_text, annotation_type, record
 from ripplenest.nrc.types import Bag as BagType
 from ripplenest.nrc.types import Base, Dict, Label, Record, Type, nullable, optional
@@ -52,7 +53,7 @@ def test_a_type_is_written_as_its_annotation() -> None:
     """annotation_type(annotation_text(t)) == t"""
     kinds = ("bool", "int", "long", "double", "string", "binary", "date", "timestamp")
     bases = [*map(Base, kinds), Base("decimal", False, 8, 2)]
-    names = {"Bag": Bag, "Decimal": Decimal, "Int": Int, "date": date, "datetime": datetime}
+    names = {"Bag": Bag, "rn": rn, "Int": Int, "date": date, "datetime": datetime}
     for t in [*bases, *(nullable(b) for b in bases), *(BagType(BagType(b), True) for b in bases)]:
         assert annotation_type(eval(annotation_text(t), names), "") == t  # noqa: S307 - what it says is Python
 

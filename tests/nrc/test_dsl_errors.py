@@ -584,7 +584,7 @@ def test_many_ifs_are_read_or_refused(
 
 @pytest.mark.parametrize(
     ("made", "possible"),
-    [(lambda: rn.Decimal(12, 2), "Decimal[10, 2] as a type"), (lambda: rn.Bag(int), "Bag[...] as a type")],
+    [(lambda: rn.Decimal(12, 2), "rn.Decimal[10, 2] as a type"), (lambda: rn.Bag(int), "Bag[...] as a type")],
 )
 def test_annotations_are_no_values(made: Callable[[], object], possible: str) -> None:
     with pytest.raises(TypeMismatch, match="annotation only") as found:

@@ -93,7 +93,8 @@ def _annotated(annotation: object) -> type:
         (typing.List, TypeMismatch, "list[Movie]"),  # noqa: UP006
         (list[int] | list[str], Unsupported, "X | None"),
         (list[complex], Unsupported, "list[X]"),
-        (decimal.Decimal, Unsupported, "Decimal[p, s]"),
+        (decimal.Decimal, Unsupported, "possible rn.Decimal[10, 2], which says how many digits"),
+        (Decimal, Unsupported, "possible rn.Decimal[10, 2], which says how many digits"),
         (Bag, TypeMismatch, "Bag[Movie]"),
         (int | str, Unsupported, "X | None"),
         (complex, Unsupported, "Bag[X]"),
