@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.rewriting.normal import conjuncts
+from ripplenest.nrc.surface.conversions import conversion
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -293,13 +294,13 @@ def plus(parts: Sequence[BagTerm], what: str) -> BagTerm:
     both = join(left.type, right.type)
     if not isinstance(both, Bag):
         where = difference(left.type.row, right.type.row)
-        hint = ["`int(x)`, which makes a long of an int"] if {"int", "long"} == set(where[1:]) else None
         what = f"{what} must have the same rows{where[0]}"
-        raise TypeMismatch(what, wanted=left.type, got=right.type, possible=hint)
+        possible = None if (hint := conversion(where[1:])) is None else [hint]
+        raise TypeMismatch(what, wanted=left.type, got=right.type, possible=possible)
     return BagTerm(Plus(left.expr, right.expr), both)
 
 
-def difference(a: Type, b: Type, path: str = "") -> tuple[str, str, str]:
+def difference(a: Type, b: Type, path: str = "") -> tuple[str, Type, Type]:
     """Where two types that do not join differ, in words, and the two types there."""
     match a, b:
         case Record(fs), Record(gs) if a.names == b.names:
@@ -308,9 +309,9 @@ def difference(a: Type, b: Type, path: str = "") -> tuple[str, str, str]:
         case Bag(r), Bag(s):
             return difference(r, s, path)
         case Record(), Record() if set(a.names) == set(b.names):
-            return f"; the fields{f' of {path}' if path else ''} are in another order", "", ""
+            return f"; the fields{f' of {path}' if path else ''} are in another order", a, b
         case _:
-            return f"; {path} is {a} and {b}" if path else "", str(a).rstrip("?"), str(b).rstrip("?")
+            return f"; {path} is {a} and {b}" if path else "", a, b
 
 
 def alike(readings: Sequence[Reading]) -> list[BagTerm]:

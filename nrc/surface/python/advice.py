@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.conversions import DATE, NUMBERS, ONE_OR_NONE, conversion
 from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
@@ -12,14 +13,12 @@ DIGITS = (
     "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"
     " a sum of rows ten more than each"
 )
-ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
 OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
 
 COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "quotient", "neg", "to_long", "to_double", "abs"))
-NUMBERS = frozenset(("int", "long", "double", "decimal"))
 EXISTS = "`rn.exists(xs)`, whether there is a row"
 OF_ROWS = {"any": EXISTS, "all": "`all(x.n > 0 for x in xs)`", "count": "`len(xs)`, how many rows there are"}
 
@@ -41,7 +40,9 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     if op in COMPARED and (found := _compared(kinds)) is not None:
         return found
     if op == "if" and types[1:2] != types[2:3]:
-        return f"both sides of one type, which {' and '.join(map(str, types[1:]))} are not: `str(x)`, `float(x)`"
+        return _of_one_type("both sides", types[1:])
+    if op == "coalesce":
+        return _of_one_type("values", types)
     if op == "to_string" and "double" in kinds:
         return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
     if op == "quotient" and kinds & {"double", "decimal"} and kinds <= NUMBERS:
@@ -57,13 +58,18 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     return "a field that holds the number" if op in COMPUTED and "string" in kinds else None
 
 
+def _of_one_type(what: str, types: Sequence[Base]) -> str:
+    known, own = conversion(types), dict.fromkeys(str(t).rstrip("?") for t in types)
+    return f"{what} of one type, which {' and '.join(own)} are not{'' if known is None else f': {known}'}"
+
+
 def _compared(kinds: set[str]) -> str | None:
     if kinds == {"date", "string"}:
         return "`datetime.date(2024, 12, 31)`"
     if kinds == {"timestamp", "string"}:
         return "`datetime.datetime(2024, 12, 31, 18, 30)`"
     if kinds == {"date", "timestamp"}:
-        return "`t.date()`, the date of a timestamp"
+        return DATE
     if "bool" in kinds and kinds & NUMBERS:
         return "the condition itself, `x` or `not x`"
     return "a number, or `str(x)` of an int" if "string" in kinds and kinds & NUMBERS else None

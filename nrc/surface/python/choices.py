@@ -110,12 +110,18 @@ def truth_value(test: ast.expr, scope: Scope) -> Element:
 
 
 def extreme(name: str, values: Sequence[Reading]) -> Element:
-    """``min`` or ``max`` of several values, the first of equal ones; NULL where one of them is. As a balanced tree:
-    each value is written once more at each of its levels."""
+    """``min`` or ``max`` of several values, the first of equal ones; NULL where one of them is. They are of one type,
+    as those of coalesce are, which is asked of all of them at once."""
+    _ = scalars.apply("coalesce", values, name)
+    return _extreme(name, values)
+
+
+def _extreme(name: str, values: Sequence[Reading]) -> Element:
+    """As a balanced tree: each value is written once more at each of its levels."""
     half = len(values) // 2
     if not half:
         return scalars.fold(name, values)
-    a, b = extreme(name, values[:half]), extreme(name, values[half:])
+    a, b = _extreme(name, values[:half]), _extreme(name, values[half:])
     found = scalars.choose(scalars.apply("lt" if name == "min" else "gt", [b, a], name), b, a)
     return scalars.choose(scalars.apply("is_null", [b]), b, found) if may_be_null(b.type) else found
 

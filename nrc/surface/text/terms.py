@@ -13,6 +13,7 @@ from lark import Token, Tree
 from ripplenest.nrc.errors import ParseError, TypeMismatch
 from ripplenest.nrc.limits import check_type_limits
 from ripplenest.nrc.surface import lazily
+from ripplenest.nrc.surface.conversions import LONG
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
@@ -258,7 +259,7 @@ def _plus(bags: Sequence[BagTerm], what: str) -> BagTerm:
         return plus(bags, what)
     except TypeMismatch as error:
         if error.possible:  # said in Python
-            error.possible = ("to_long(x), which makes a long of an int",)
+            error.possible = ("to_long(x), which makes a long of an int",) if error.possible == (LONG,) else None
         raise
 
 

@@ -1,0 +1,178 @@
+"""Advice is true: what a view cannot contain is refused with a form that compiles, and that gives the rows that were
+meant."""
+
+import importlib.util
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripplenest.nrc.errors import QueryError
+
+HEAD = """\
+import datetime, decimal, functools, math
+from decimal import Decimal
+import ripplenest as rn
+from ripplenest import Bag
+
+@rn.record
+class Item:
+    n: int
+    price: rn.Decimal[10, 2]
+
+@rn.record
+class Order:
+    k: int
+    n: int
+    w: float
+    name: str
+    total: rn.Decimal[10, 2]
+    fee: rn.Decimal[6, 4]
+    maybe: rn.Decimal[10, 2] | None
+    day: datetime.date
+    at: datetime.datetime
+    items: Bag[Item]
+
+@rn.record
+class Customer:
+    id: int
+    name: str
+
+T = datetime.datetime(2024, 1, 1, 23, tzinfo=datetime.UTC)
+
+"""
+
+ITEMS = [{"n": 1, "price": Decimal("2.00")}, {"n": 2, "price": Decimal("3.00")}, {"n": 3, "price": Decimal("1.00")}]
+AT = datetime(2024, 1, 3, 1, tzinfo=UTC)
+ONE = {
+    "k": 1, "n": 7, "w": 2.5, "name": "ab", "total": Decimal("10.50"), "fee": Decimal("0.1250"), "maybe": None,
+    "day": date(2024, 3, 5), "at": AT, "items": ITEMS,
+}  # fmt: skip
+TWO = {**ONE, "k": 2, "n": -7, "total": Decimal("-3.25"), "items": []}
+ORDERS, CUSTOMERS = [ONE, TWO], [{"id": 1, "name": "ann"}]
+
+
+def D(*texts: str) -> list[Decimal]:
+    return [Decimal(text) for text in texts]
+
+
+Case = tuple[str, str, str, list[Any]]
+"""An expression, part of the message that it is refused with, what is written then, and its rows."""
+
+DIGITS: list[Case] = [
+    (
+        "[max(o.total, o.total * 2) for o in O]",
+        "max does not take these types|(decimal(10,2), decimal(12,2))|`rn.decimal(x, 12, 2)` of decimal(10,2)",
+        "[max(rn.decimal(o.total, 12, 2), o.total * 2) for o in O]",
+        D("-3.25", "21.00"),
+    ),
+    (
+        "[min(o.total, o.total * 2, o.fee) for o in O]",
+        "min does not take|`rn.decimal(x, 14, 4)` of decimal(10,2), decimal(12,2) and decimal(6,4)",
+        "[min(rn.decimal(o.total, 14, 4), rn.decimal(o.total * 2, 14, 4), rn.decimal(o.fee, 14, 4)) for o in O]",
+        D("-6.5000", "0.1250"),
+    ),
+    (
+        "[max(o.total, o.n) for o in O]",
+        "max does not take|`rn.decimal(x, 22, 2)` of decimal(10,2) and long; or fewer digits of each",
+        "[max(rn.decimal(o.total, 22, 2), rn.decimal(o.n, 22, 2)) for o in O]",
+        D("-3.25", "10.50"),
+    ),
+    (
+        "[max(o.total, o.n) for o in O]",
+        "or fewer digits of each, where these are enough",
+        "[max(o.total, rn.decimal(o.n, 10, 2)) for o in O]",
+        D("-3.25", "10.50"),
+    ),
+    (
+        "[o.total if o.n > 0 else o.total * 2 for o in O]",
+        "a if c else b does not take|both sides of one type, which decimal(10,2) and decimal(12,2) are not: `rn.deci",
+        "[rn.decimal(o.total, 12, 2) if o.n > 0 else o.total * 2 for o in O]",
+        D("-6.50", "10.50"),
+    ),
+    (
+        "[rn.coalesce(o.maybe, o.total * 2) for o in O]",
+        "values of one type, which decimal(10,2) and decimal(12,2) are not: `rn.decimal(x, 12, 2)` of decimal(10,2);",
+        "[rn.coalesce(rn.decimal(o.maybe, 12, 2), o.total * 2) for o in O]",
+        D("-6.50", "21.00"),
+    ),
+    (
+        "[o.maybe or o.n for o in O]",
+        "`rn.decimal(x, 22, 2)` of decimal(10,2) and long",
+        "[rn.decimal(o.maybe, 22, 2) or rn.decimal(o.n, 22, 2) for o in O]",
+        D("-7.00", "7.00"),
+    ),
+    (
+        "[x for o in O for x in [o.total, o.total * 2]]",
+        "`rn.decimal(x, 12, 2)` of decimal(10,2)",
+        "[x for o in O for x in [rn.decimal(o.total, 12, 2), o.total * 2]]",
+        D("-6.50", "-3.25", "10.50", "21.00"),
+    ),
+    (
+        '[{"a": o.total} for o in O] + [{"a": o.total * Decimal("0.2")} for o in O]',
+        "a is decimal(10,2) and decimal(12,3)|`rn.decimal(x, 12, 3)` of decimal(10,2); or fewer",
+        '[{"a": o.total} for o in O] + [{"a": rn.decimal(o.total * Decimal("0.2"), 10, 2)} for o in O]',
+        [{"a": x} for x in D("-3.25", "-0.65", "2.10", "10.50")],
+    ),
+    (
+        "[rn.decimal(o.n, 38) if o.n > 0 else o.total for o in O]",
+        "`rn.decimal(x, 38, 2)` of decimal(38,0) and decimal(10,2)",
+        "[rn.decimal(rn.decimal(o.n, 38), 38, 2) if o.n > 0 else rn.decimal(o.total, 38, 2) for o in O]",
+        D("-3.25", "7.00"),
+    ),
+    ("[x for o in O for x in [o.n, o.w]]", "`float(x)` of long", "[x for o in O for x in [float(o.n), o.w]]",
+     [-7.0, 2.5, 2.5, 7.0]),
+    ("[x for o in O for x in [o.total, o.w]]", "`float(x)` of decimal(10,2)",
+     "[x for o in O for x in [float(o.total), o.w]]", [-3.25, 2.5, 2.5, 10.5]),
+    ("[x for o in O for x in [o.k, o.name]]", "`str(x)` of long", "[x for o in O for x in [str(o.k), o.name]]",
+     ["1", "2", "ab", "ab"]),
+    ("[rn.coalesce(o.name, o.day) for o in O]", "string and date are not: `str(x)` of date",
+     "[rn.coalesce(o.name, str(o.day)) for o in O]", ["ab", "ab"]),
+    ("[o.day if o.n > 0 else o.at for o in O]", "`t.date()`, the date of a timestamp",
+     "[o.day if o.n > 0 else o.at.date() for o in O]", [date(2024, 1, 3), date(2024, 3, 5)]),
+    ("[o.n > 0 if o.k > 1 else o.n for o in O]", "`1 if x else 0`",
+     "[(1 if o.n > 0 else 0) if o.k > 1 else o.n for o in O]", [0, 7]),
+]  # fmt: skip
+
+
+Made = Callable[[str], Any]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """The view of an expression over orders O and customers C."""
+
+    def make(expr: str, above: str = "") -> Any:
+        path = tmp_path / "orders.py"
+        path.write_text(f"{HEAD}{above}\n@rn.view\ndef v(O: Bag[Order], C: Bag[Customer]):\n    return {expr}\n")
+        spec = importlib.util.spec_from_file_location("orders", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.v
+
+    return make
+
+
+def check(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
+    with pytest.raises(QueryError) as caught:
+        made(wrong)
+    message = str(caught.value)
+    assert [part for part in told.split("|") if part not in message] == [], message
+    assert made(right)(ORDERS, CUSTOMERS) == rows
+
+
+@pytest.mark.parametrize(("wrong", "told", "right", "rows"), DIGITS, ids=[c[0] for c in DIGITS])
+def test_values_of_one_type(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
+    check(made, wrong, told, right, rows)
+
+
+def test_text_is_not_made_of_what_has_several(made: Made) -> None:
+    """str of a decimal or a double is refused itself, so nobody is told to write it."""
+    for expr in ("[rn.coalesce(o.name, o.total) for o in O]", "[o.name if o.n > 0 else o.w for o in O]"):
+        with pytest.raises(QueryError) as caught:
+            made(expr)
+        assert "are not" in str(caught.value) and "str(x)" not in str(caught.value)
