@@ -137,6 +137,36 @@ DIGITS: list[Case] = [
      "[(1 if o.n > 0 else 0) if o.k > 1 else o.n for o in O]", [0, 7]),
 ]  # fmt: skip
 
+OF_DECIMALS: list[Case] = [
+    ("[round(o.total, 2) for o in O]", "`rn.decimal(x, 10, 2)`, away from 0", "[rn.decimal(o.total, 10, 2) for o in O]",
+     D("-3.25", "10.50")),
+    ("[round(o.total, 1) for o in O]", "`rn.decimal(x, 10, 1)`", "[rn.decimal(o.total, 10, 1) for o in O]",
+     D("-3.3", "10.5")),
+    ("[round(o.total * 2, 3) for o in O]", "`rn.decimal(x, 13, 3)`", "[rn.decimal(o.total * 2, 13, 3) for o in O]",
+     D("-6.500", "21.000")),
+    ("[round(o.total, -1) for o in O]", "`round(x / 10) * 10`", "[round(o.total / 10) * 10 for o in O]", [0, 10]),
+    ("[round(o.w, 1) for o in O]", "`round(x * 10) / 10`", "[round(o.w * 10) / 10 for o in O]", [2.5, 2.5]),
+    ("[round(o.w, o.n) for o in O]", "`round(x * 100) / 100`", "[round(o.w * 100) / 100 for o in O]", [2.5, 2.5]),
+    ("[round(o.n, 2) for o in O]", "the number itself", "[o.n for o in O]", [-7, 7]),
+    ("[o.total.quantize(Decimal('0.01')) for o in O]", "`rn.decimal(x, 10, 2)`",
+     "[rn.decimal(o.total, 10, 2) for o in O]", D("-3.25", "10.50")),
+    ("[round(o.total) for o in O]", "`int(rn.decimal(x, 9))`", "[int(rn.decimal(o.total, 9)) for o in O]", [-3, 11]),
+    ("[math.floor(o.total) for o in O]", "`int(x * 100) // 100`", "[int(o.total * 100) // 100 for o in O]", [-4, 10]),
+    ("[math.ceil(o.total) for o in O]", "`-(int(x * -100) // 100)`", "[-(int(o.total * -100) // 100) for o in O]",
+     [-3, 11]),
+    ("[o.total % 3 for o in O]", '`rn.decimal(int(a * 100) % int(b * 100), 18) * decimal.Decimal("0.01")`',
+     '[rn.decimal(int(o.total * 100) % int(3 * 100), 18) * decimal.Decimal("0.01") for o in O]', D("-0.25", "1.50")),
+    ("[o.total % o.fee for o in O]", 'int(a * 10000) % int(b * 10000), 18) * decimal.Decimal("0.0001")`',
+     '[rn.decimal(int(o.total * 10000) % int(o.fee * 10000), 18) * decimal.Decimal("0.0001") for o in O]',
+     D("0.0000", "0.0000")),
+    ("[rn.decimal(o.total, 9) % 3 for o in O]", "`rn.decimal(int(a) % int(b), 18)`",
+     "[rn.decimal(int(rn.decimal(o.total, 9)) % int(3), 18) for o in O]", D("0", "2")),
+    ("[o.total // 3 for o in O]", "`int(a * 100) // int(b * 100)`, which is rounded down",
+     "[int(o.total * 100) // int(3 * 100) for o in O]", [-2, 3]),
+    ("[o.w % 2 for o in O]", "`a - b * math.floor(a / b)`", "[o.w - 2 * math.floor(o.w / 2) for o in O]", [0.5, 0.5]),
+    ("[o.w // o.total for o in O]", "`math.floor(a / b)`", "[math.floor(o.w / o.total) for o in O]", [-1, 0]),
+]  # fmt: skip
+
 
 Made = Callable[[str], Any]
 
@@ -167,6 +197,11 @@ def check(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> Non
 
 @pytest.mark.parametrize(("wrong", "told", "right", "rows"), DIGITS, ids=[c[0] for c in DIGITS])
 def test_values_of_one_type(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
+    check(made, wrong, told, right, rows)
+
+
+@pytest.mark.parametrize(("wrong", "told", "right", "rows"), OF_DECIMALS, ids=[c[0] for c in OF_DECIMALS])
+def test_what_decimals_have_not(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
     check(made, wrong, told, right, rows)
 
 

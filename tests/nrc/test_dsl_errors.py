@@ -187,7 +187,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "base values only"),
     ("[math.floor(m.name) for m in M]", "math.floor(m.name)", TypeMismatch, "floor does not take these types"),
     ("[round(m.year / 3, 2) for m in M]", "round(m.year / 3, 2)", Unsupported, "`round(x * 100) / 100`"),
-    ("[math.ceil(decimal.Decimal('1.5')) for m in M]", "math.ceil(decimal.Decimal('1.5'))", TypeMismatch, "(double)"),
+    ("[math.ceil(decimal.Decimal('1.5')) for m in M]", "math.ceil(decimal.Decimal('1.5'))", TypeMismatch, "`-(int(x * -10) // 10)`"),
     ("[math.sqrt(m.year) for m in M]", "math.sqrt(m.year)", Unsupported, "a field of the row"),
     ("[','.join(t for t in m.tags) for m in M]", "','.join(t for t in m.tags)", Unsupported, "of a bag the bag itself"),
     ("[m.made.replace(day=m.year) for m in M]", "m.made.replace(day=m.year)", Unsupported, "`x.replace(day=1)`"),

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.conversions import DATE, NUMBERS, ONE_OR_NONE, conversion
+from ripplenest.nrc.surface.python import exact
 from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
@@ -13,6 +14,7 @@ DIGITS = (
     "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"
     " a sum of rows ten more than each"
 )
+OF_DOUBLES = {"quotient": "`math.floor(a / b)`, of doubles", "mod": "`a - b * math.floor(a / b)`, of doubles"}
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
 OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
@@ -45,8 +47,10 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
         return _of_one_type("values", types)
     if op == "to_string" and "double" in kinds:
         return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
-    if op == "quotient" and kinds & {"double", "decimal"} and kinds <= NUMBERS:
-        return "`math.floor(a / b)`, of doubles"
+    if op in ("quotient", "mod") and kinds & {"double", "decimal"} and kinds <= NUMBERS:
+        return OF_DOUBLES[op] if "double" in kinds else exact.divided(op, types)
+    if op in ("round", "floor", "ceil") and kinds == {"decimal"}:
+        return exact.whole(op, types[0])
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
     if (op in COMPUTED or op in COMPARED) and "decimal" in kinds and kinds <= {"decimal", "int", "long"}:

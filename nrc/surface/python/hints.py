@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from types import ModuleType
 
 from ripplenest.nrc.errors import UnknownName, Unsupported
+from ripplenest.nrc.surface.python import exact
 from ripplenest.nrc.surface.python.advice import DAYS
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.types import Base, Type
 
 STANDARD = sysconfig.get_path("stdlib")
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
@@ -231,6 +232,8 @@ def of_method(name: str, of: Type) -> Unsupported:
             hint = METHODS_OF_DATES.get(name, OF_DATES)
         case "timestamp":
             hint = METHODS_OF_TIMES.get(name, OF_TIMES)
+        case "decimal" if name == "quantize" and isinstance(of, Base):
+            hint = exact.rounded(of)
         case _:
             hint = METHODS.get(name, "operators and functions; only strings, dates and timestamps have methods")
     return unsupported(f"the method .{name} of {of}", hint)

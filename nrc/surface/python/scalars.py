@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.functions.scalars import coerce
-from ripplenest.nrc.surface.python import advice, hints
+from ripplenest.nrc.surface.python import advice, exact, hints
 from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (
     FALSE,
@@ -35,7 +35,7 @@ from ripplenest.nrc.surface.readings import (
     untyped,
 )
 from ripplenest.nrc.syntax import Lit
-from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Base, Record, is_flat, nullable
+from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base, Record, is_flat, nullable
 from ripplenest.nrc.values import in_range, literal_type, to_value
 
 CONSTANTS = (bool, int, float, str, bytes, datetime.date, decimal.Decimal, type(None))
@@ -420,10 +420,10 @@ def _date_part(of: Element, name: str) -> Element:
 
 def _rounded(args: Sequence[Reading]) -> str:
     """How a number is rounded to some digits."""
-    found = settle(args[0]) if args else None
-    if isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "decimal":
-        return "`rn.decimal(x, 18, 2)`, with two digits behind the point, away from 0 where two are as near"
-    return "`round(x * 100) / 100`, of which the product is rounded, too"
+    x, places, *_ = (*map(settle, args), None, None)
+    known = places.elem.value if isinstance(places, Element) and isinstance(places.elem, Lit) else None
+    of = x.type if isinstance(x, Element) and isinstance(x.type, Base) else DOUBLE
+    return exact.rounded(of, known)
 
 
 def named(function: object) -> str | None:
