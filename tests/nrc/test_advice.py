@@ -167,6 +167,29 @@ OF_DECIMALS: list[Case] = [
     ("[o.w // o.total for o in O]", "`math.floor(a / b)`", "[math.floor(o.w / o.total) for o in O]", [-1, 0]),
 ]  # fmt: skip
 
+NOBODY = "[c.name for c in C if c.id == o.k]"
+OTHERS: list[Case] = [
+    (f"[{{'a': {NOBODY} or ['unknown']}} for o in O]", "`xs if rn.exists(xs) else ys`: ys where it has none",
+     f"[{{'a': xs if rn.exists(xs) else ['unknown']}} for o in O for xs in [{NOBODY}]]",
+     [{"a": ["ann"]}, {"a": ["unknown"]}]),
+    (f"[{{'a': {NOBODY} or ['unknown']}} for o in O]", "`rn.coalesce(xs, ys)`: ys where it is None",
+     f"[{{'a': rn.coalesce({NOBODY}, ['unknown'])}} for o in O]", [{"a": []}, {"a": ["ann"]}]),
+    (f"[{{'a': {NOBODY} and ['known']}} for o in O]", "`ys if rn.exists(xs) else xs`: ys where it has one",
+     f"[{{'a': ['known'] if rn.exists(xs) else xs}} for o in O for xs in [{NOBODY}]]", [{"a": []}, {"a": ["known"]}]),
+    ("[(o.at - T).days for o in O]", "`math.floor((a - b).total_seconds() / 86400)`, of 24 hours each; `(a.date()",
+     "[math.floor((o.at - T).total_seconds() / 86400) for o in O]", [1, 1]),
+    ("[(o.at - T).days for o in O]", "`(a.date() - b.date()).days`, of dates: how many midnights lie between",
+     "[(o.at.date() - T.date()).days for o in O]", [2, 2]),
+    ("[(o.at - o.day).days for o in O]", "possible `(a.date() - b).days`", "[(o.at.date() - o.day).days for o in O]",
+     [-62, -62]),
+    ("[o.n >> 1 for o in O]", "`x // 2`", "[o.n // 2 for o in O]", [-4, 3]),
+    ("[o.n << 1 for o in O]", "`x * 2`", "[o.n * 2 for o in O]", [-14, 14]),
+    ("[divmod(o.n, 2) for o in O]", "`a // b` and `a % b`, which has the sign of a",
+     "[(o.n // 2, o.n % 2) for o in O]", [{"_1": -4, "_2": -1}, {"_1": 3, "_2": 1}]),
+    ("[divmod(o.n, 2) for o in O]", "`a - a // b * b` has that of b",
+     "[(o.n // 2, o.n - o.n // 2 * 2) for o in O]", [{"_1": -4, "_2": 1}, {"_1": 3, "_2": 1}]),
+]  # fmt: skip
+
 
 Made = Callable[[str], Any]
 
@@ -202,6 +225,11 @@ def test_values_of_one_type(made: Made, wrong: str, told: str, right: str, rows:
 
 @pytest.mark.parametrize(("wrong", "told", "right", "rows"), OF_DECIMALS, ids=[c[0] for c in OF_DECIMALS])
 def test_what_decimals_have_not(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
+    check(made, wrong, told, right, rows)
+
+
+@pytest.mark.parametrize(("wrong", "told", "right", "rows"), OTHERS, ids=[c[0] for c in OTHERS])
+def test_other_forms(made: Made, wrong: str, told: str, right: str, rows: list[Any]) -> None:
     check(made, wrong, told, right, rows)
 
 

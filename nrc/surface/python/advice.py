@@ -9,6 +9,7 @@ from ripplenest.nrc.surface.python import exact
 from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
+WHOLE_DAYS = "`math.floor((a - b).total_seconds() / 86400)`, of 24 hours each"
 SPANS = "`a < b + datetime.timedelta(minutes=5)`, or `(a - b).total_seconds()`"
 DIGITS = (
     "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"

@@ -66,7 +66,7 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
         return first
     is_or = isinstance(op, ast.Or)
     with scope.located(values[0]):
-        cond = truths.truth(first, *[truths.OR_NONE] * is_or)
+        cond = truths.truth(first, *(truths.OR_ELSE if is_or else truths.AND_THEN))
     if not is_row(first) and truths.is_condition(first):
         return _conditions(op, cond, values[1:], scope)
     if len(values) == 1:

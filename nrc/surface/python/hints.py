@@ -53,8 +53,8 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "`x * x`"),
     ast.MatMult: ("@", "`[... for a in A for b in B if ...]`"),
-    ast.LShift: ("<<", "`x * 2`"),
-    ast.RShift: (">>", "`x / 2`"),
+    ast.LShift: ("<<", "`x * 2`, for each place"),
+    ast.RShift: (">>", "`x // 2`, for each place"),
     ast.BitOr: ("|", "`or` between conditions, `+` between bags"),
     ast.BitAnd: ("&", "`and` between conditions"),
     ast.BitXor: ("^", "`!=` between conditions"),
@@ -85,7 +85,7 @@ CALLS: dict[object, str] = {
     pow: "`x * x`",
     next: "`min(xs, key=...).n`, a value of the first row, or `rn.top(1, xs, key=...)`",
     iter: "the bag itself; bags have no order",
-    divmod: "`int(a / b)` and `a % b`",
+    divmod: "`a // b` and `a % b`, which has the sign of a; `a - a // b * b` has that of b",
     getattr: "`x.name`",
 }
 

@@ -398,7 +398,9 @@ def days_between(later: Reading, earlier: Reading) -> Element:
     """(a - b).days of two dates. Of timestamps Python's are whole days, whatever the date."""
     dates = [".date()" if _is_timestamp(of) else "" for of in (later, earlier)]
     if any(dates):
-        raise hints.unsupported("the days between timestamps", "`(a{} - b{}).days`, of dates".format(*dates))
+        midnights = "`(a{} - b{}).days`, of dates: how many midnights lie between".format(*dates)
+        hint = f"{advice.WHOLE_DAYS}; {midnights}" if all(dates) else midnights
+        raise hints.unsupported("the days between timestamps", hint)
     return apply("days_between", [later, earlier], "-")
 
 

@@ -13,7 +13,12 @@ from ripplenest.nrc.surface.readings import FALSE, Element, Reading, Untyped, de
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import BOOL, may_be_null
 
-OR_NONE = "`xs or []`: no rows where it is None; `rn.coalesce(xs, ys)`: ys there"
+OR_ELSE = (
+    "`xs if rn.exists(xs) else ys`: ys where it has none",
+    "`rn.coalesce(xs, ys)`: ys where it is None, which a bag without rows is not",
+    "`xs or []`: no rows there",
+)
+AND_THEN = ("`ys if rn.exists(xs) else xs`: ys where it has one",)
 COMPARED = "a comparison, as in `x != 0` or `x is not None`"
 NOTHING: Final[dict[str, object]] = {
     "int": 0, "long": 0, "double": 0.0, "decimal": Decimal(0), "string": "", "binary": b"",
