@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Never
 
 from ripplenest.nrc import types as nrc
 from ripplenest.nrc.arguments import kind
@@ -156,16 +156,26 @@ def _bag(rows: object, row: nrc.Type, name: str) -> BagValue:
     return value
 
 
-def view(function: Callable[..., object]) -> View:
+def view(function: Callable[..., object] | None = None, **options: Never) -> View:
     """A function whose parameters are relations, ``M: Bag[Movie]``, and that returns a bag, as a View.
 
     Raises a QueryError that says where in the source it is, what is wrong there and what the nearest supported form is.
     """
     with Border():
+        if function is None or isinstance(function, str) or options:
+            raise _in_parentheses(function, options)
         made = View(function, Surroundings(2))
         with suppress(NotDefinedYet):  # defined further down, perhaps: read again at first use
             _ = made.query
     return made
+
+
+def _in_parentheses(function: object, options: Iterable[str]) -> Unsupported:
+    """For ``@rn.view()``, ``@rn.view("name")`` and ``@rn.view(name="name")``."""
+    given = [repr(function)] if isinstance(function, str) else []
+    got = f"@rn.view({', '.join([*given, *(f'{name}=...' for name in options)])})"
+    possible = ["`@rn.view` without parentheses", 'another name by `v.over("name")`']
+    return Unsupported("a view is called as its function is", got=got, possible=possible)
 
 
 def _read(
