@@ -5,6 +5,7 @@ An *element* may need inner bags: ``{"n": x, "bs": [...]}`` is ⟨n: x, bs: b⟩
 changes a multiplicity, and one that is not used may be left out.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeGuard
 
@@ -141,11 +142,16 @@ def project(of: Element, name: str) -> Element:
     return Element(inside or Proj(of.elem, name), found, of.binds)
 
 
-class Known:
+class Known(ABC):
     """What a ``Static`` holds that is no value itself: what it is called, and what is made of it."""
 
-    called: str
-    makes: tuple[str, ...]
+    @property
+    @abstractmethod
+    def called(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def makes(self) -> tuple[str, ...]: ...
 
 
 def describe(reading: Reading) -> str:
@@ -160,6 +166,11 @@ def describe(reading: Reading) -> str:
         case Static(value):
             name = getattr(value, "__qualname__", getattr(value, "__name__", ""))
             return f"the {type(value).__name__} {name}".strip()
+
+
+def made_of(reading: Reading) -> tuple[str, ...] | None:
+    """What can be written of what is no value itself; None of all else."""
+    return reading.value.makes if isinstance(reading, Static) and isinstance(reading.value, Known) else None
 
 
 def untyped(reading: Untyped) -> Unsupported:
@@ -227,8 +238,8 @@ def as_bag(reading: Reading) -> BagTerm:
         case Element() | Static():
             is_object = isinstance(reading, Static) and not isinstance(reading.value, str | bytes | int | float)
             hint = "what the view takes, as in `def view(movies: Bag[Movie])`" if is_object else "[x], a bag of one row"
-            wanted = "a relation, an inner bag or [...]"
-            raise TypeMismatch("this must be a bag", wanted=wanted, got=describe(reading), possible=[hint])
+            wanted, possible = "a relation, an inner bag or [...]", made_of(reading) or [hint]
+            raise TypeMismatch("this must be a bag", wanted=wanted, got=describe(reading), possible=possible)
 
 
 def singleton(reading: Element | BagTerm, site: str) -> BagTerm:

@@ -21,6 +21,7 @@ from ripplenest.nrc.surface.readings import (
     describe,
     guard,
     is_bag,
+    made_of,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Record, nullable
@@ -95,7 +96,8 @@ def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
 
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
     if not is_bag(given):
-        raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
+        hint = ", ".join(made_of(given) or (f"`{name}(x.n for x in xs)`",))
+        raise hints.unsupported(f"{name} of {describe(given)}", hint)
     row = as_bag(given).type.row
     if (fn == "sum" and row in (BOOL, nullable(BOOL))) or (fn == "count" and of_values and isinstance(row, Record)):
         return _count_true(as_bag(given), scope)

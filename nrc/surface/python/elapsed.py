@@ -43,10 +43,25 @@ def combined(op: ast.operator, left: Reading, right: Reading) -> Reading | None:
             found = _times(right, left, False)
         case _:
             found = None
+    if found is None and isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and of(left) and of(right):
+        raise hints.unsupported(f"`{hints.symbol(op)}` between spans of time", _divided(op, right))
     if found is None:
         got = f"{describe(left)} and {describe(right)}"
         raise TypeMismatch("a span of time is added to what moves, or taken from it", got=got, possible=WANTED)
     return found
+
+
+def _divided(op: ast.operator, by: Reading) -> str:
+    """What there is in place of a / b, a // b and a % b of spans: their seconds, which are doubles."""
+    known = _constant(by)
+    a, b = "a.total_seconds()", "b.total_seconds()" if known is None else f"{known.total_seconds():.15g}"
+    match op:
+        case ast.Div():
+            return f"`{a} / {b}`"
+        case ast.FloorDiv():
+            return f"`math.floor({a} / {b})`"
+        case _:
+            return f"`{a} - {b} * math.floor({a} / {b})`, so many seconds"
 
 
 def seconds(span: Span) -> Element:

@@ -11,7 +11,7 @@ from types import ModuleType
 from ripplenest.nrc.errors import UnknownName, Unsupported
 from ripplenest.nrc.surface.python import exact
 from ripplenest.nrc.surface.python.advice import DAYS
-from ripplenest.nrc.types import Base, Type
+from ripplenest.nrc.types import Base, Record, Type
 
 STANDARD = sysconfig.get_path("stdlib")
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
@@ -69,9 +69,13 @@ ARITHMETIC: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
 }  # fmt: skip
 
+PLACE = (
+    "`len([y for y in ys if y.n < x.n])`, how many come before x: its place from 0 on;"
+    " `1 + len([y for y in ys if y.n > x.n])`, its place from the greatest, which is 1"
+)
 CALLS: dict[object, str] = {
     reversed: "`sorted(xs, key=..., reverse=True)`, how it is shown; bags have no order",
-    enumerate: "the bag itself; bags have no order",
+    enumerate: f"{PLACE}; bags have no order",
     list: "`[]`, or a bag",
     tuple: "the bag itself, or `[x for x in xs]`",
     dict: "`{'name': ...}`",
@@ -143,6 +147,7 @@ OURS = {  # what SQL and Spark call it: rn.…
     "nvl": "`rn.coalesce(a, b)`",
 }
 
+DICT = "`RATES.get(x.key, 0)` and `x.key in RATES`, of a dict `RATES = {...}` outside of the view"
 METHODS = {
     "strip": "`.strip(' ')`; without an argument Python strips all kinds of white space, the calculus spaces only",
     "lstrip": "`.strip(' ')`, of the spaces on both sides; or a field that has it",
@@ -165,10 +170,21 @@ METHODS = {
     "append": "`xs + [x]`",
     "extend": "`xs + ys`",
     "items": "`for x in xs`",
-    "get": "`x.name`",
+    "get": f"`x.name`; of constants {DICT}",
     "casefold": "`.lower()`",
     "title": "`.upper()` or `.lower()`",
     "capitalize": "`.upper()` or `.lower()`",
+}
+
+SIZE = "`len(xs)`"
+LENGTH = "`len(s)`"
+SIZES = ("length", "len", "size")
+METHODS_OF_BAGS = METHODS | {
+    **dict.fromkeys(SIZES, SIZE),
+    "count": "`len(xs)`, or `len([x for x in xs if x == y])`",
+    "sort": "`sorted(xs, key=...)`",
+    "reverse": "`sorted(xs, key=..., reverse=True)`",
+    "index": PLACE,
 }
 
 METHODS_OF_DATES = {
@@ -227,7 +243,7 @@ def of_method(name: str, of: Type) -> Unsupported:
     """For a method that values of type ``of`` have not in a view."""
     match getattr(of, "kind", None):
         case "string":
-            hint = METHODS.get(name, OF_STRINGS)
+            hint = LENGTH if name in SIZES else METHODS.get(name, OF_STRINGS)
         case "date":
             hint = METHODS_OF_DATES.get(name, OF_DATES)
         case "timestamp":
@@ -237,6 +253,20 @@ def of_method(name: str, of: Type) -> Unsupported:
         case _:
             hint = METHODS.get(name, "operators and functions; only strings, dates and timestamps have methods")
     return unsupported(f"the method .{name} of {of}", hint)
+
+
+def of_bag_method(name: str, of: str) -> Unsupported:
+    return unsupported(f"the method .{name} of {of}", METHODS_OF_BAGS.get(name, "`[... for x in xs]`"))
+
+
+def of_part(name: str, row: Type) -> str:
+    """For a part of a bag: how many rows it has, or what its rows have."""
+    is_field = isinstance(row, Record) and row.get(name) is not None
+    return METHODS_OF_BAGS[name] if name in (*SIZES, "count") and not is_field else f"`[x.{name} for x in xs]`"
+
+
+def of_dict() -> Unsupported:
+    return unsupported("a dict that is looked into, as one in a view is a row", DICT)
 
 
 def of_place(n: int) -> Unsupported:
@@ -258,9 +288,16 @@ def of_call(function: object) -> Unsupported:
         return unsupported(f"{name}(...), which is non-deterministic", NOT_DETERMINISTIC)
     if (known := _of_library(function, name)) is not None:
         return unsupported(f"a call of {name}", known)
+    if hasattr(function, "__wrapped__"):
+        return of_decorated(name)
     if isinstance(function, type):
         return unsupported(f"a new {name}", "a dict, `{'name': ...}`, for the rows of the result")
     return unsupported(f"a call of {name}", "operators, other views, and helper functions written with def")
+
+
+def of_decorated(name: str) -> Unsupported:
+    """For a function of which a decorator has made another: a view reads what is called, and not what is in it."""
+    return unsupported(f"a call of {name}, which a decorator has changed", f"`def {name}(...)` without the decorator")
 
 
 def is_of_library(function: object) -> bool:

@@ -31,7 +31,7 @@ from ripplenest.nrc.surface.python import (
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit, is_bag
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Flatten
 from ripplenest.nrc.types import Bag, Base
@@ -40,6 +40,8 @@ from ripplenest.nrc.types import Bag, Base
 def call(node: ast.Call, scope: Scope) -> Reading:
     """f(…) or x.f(…)."""
     if isinstance(node.func, ast.Attribute):
+        if isinstance(node.func.value, ast.Dict):
+            raise hints.of_dict()
         receiver = scope.read(node.func.value)
         if not isinstance(receiver, Static):
             return _method(node, node.func.attr, receiver, scope)
@@ -56,6 +58,8 @@ def call(node: ast.Call, scope: Scope) -> Reading:
 
 
 def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Element:
+    if is_bag(receiver):
+        raise hints.of_bag_method(name, describe(receiver))
     if not isinstance(receiver, Element):
         hint = hints.METHODS.get(name, "`[... for x in xs]`")
         raise hints.unsupported(f"the method .{name} of {describe(receiver)}", hint)
@@ -169,6 +173,8 @@ def _called(
     """The function's body, with its parameters replaced by the arguments."""
     signature = inspect.signature(function, follow_wrapped=False)
     odd = [p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if odd and hasattr(function, "__wrapped__"):
+        raise hints.of_decorated(function.__qualname__)
     if odd:
         raise hints.unsupported(f"a call of {function.__qualname__}, which takes *{odd[0]}", "parameters with names")
     source = scope.session.source(function)

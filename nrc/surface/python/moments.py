@@ -1,6 +1,7 @@
 """Methods of dates and timestamps, in terms of the scalars that there are: ``.weekday()``, ``.strftime("%Y-%m")``,
 ``.replace(day=1)``. Timestamps are read in UTC."""
 
+import ast
 import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,16 @@ def method_of(x: Element, name: str) -> Method | None:
     """The method of this name of a date or a timestamp, if there is one."""
     kind = x.type.kind if isinstance(x.type, Base) else ""
     return _OF.get((kind, name)) or (_OF_BOTH.get(name) if kind in ("date", "timestamp") else None)
+
+
+def formatted(node: ast.FormattedValue, of: Reading) -> str:
+    """What there is in place of a format in an f-string, ``{x.day:%Y-%m}``."""
+    kind = of.type.kind if isinstance(of, Element) and isinstance(of.type, Base) else ""
+    match node.format_spec:
+        case ast.JoinedStr([ast.Constant(str() as text)]) if kind in ("date", "timestamp"):
+            return f"`{ast.unparse(node.value)}.strftime({text!r})`"
+        case _:
+            return "`{x}` of a string, `{str(x)}` of a number"
 
 
 def _weekday(x: Element) -> Element:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 
 from ripplenest.nrc.errors import UnknownName, Unsupported
-from ripplenest.nrc.surface.python import best, constants, elapsed, hints, inline, scalars, slices, spans
+from ripplenest.nrc.surface.python import best, constants, elapsed, hints, inline, placed, scalars, slices, spans
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import Element, Reading, Static, describe, is_bag
 from ripplenest.nrc.types import Record, places
@@ -18,10 +18,21 @@ def attribute(of: Reading, name: str, scope: Scope) -> Reading:
     return scalars.attribute(of, name) if row is None else best.field(row, name, scope)
 
 
+def of_extreme(node: ast.expr, name: str) -> str | None:
+    """For max(x.total for x in xs).name, a field of the row that has the greatest value."""
+    match node:
+        case ast.Call(ast.Name("min" | "max" as fold), [ast.GeneratorExp(ast.Attribute(ast.Name(), field))]):
+            return f"`{fold}(xs, key=lambda x: x.{field}).{name}`, of a row that has it"
+        case _:
+            return None
+
+
 def subscript(node: ast.Subscript, scope: Scope) -> Reading:
     """The first rows of a bag, a part of a string, a field by its name, or what is in a collection of constants."""
     if (first := inline.sliced(node, scope)) is not None:
         return first
+    if isinstance(node.value, ast.Dict) and not isinstance(node.slice, ast.Constant):
+        raise hints.of_dict()
     match scope.read(node.value), node.slice:
         case Static(Mapping() | list() | tuple() as held), place:
             return scalars.settle(constants.at(held, place, scope))
@@ -35,22 +46,11 @@ def subscript(node: ast.Subscript, scope: Scope) -> Reading:
             raise _no_subscript(node, of, place)
 
 
-def _place(node: ast.expr) -> int | None:
-    """A whole number that is written out."""
-    match node:
-        case ast.Constant(int() as n) if not isinstance(n, bool):
-            return n
-        case ast.UnaryOp(ast.USub(), inner) if (inside := _place(inner)) is not None:
-            return -inside
-        case _:
-            return None
-
-
 def _part_of(of: Reading, place: ast.expr) -> str | None:
     """The field that ``of[place]`` is, of a tuple ⟨_1: …, _2: …⟩. Raises UnknownName where it has none there."""
     row = best.row_of(of)
     found = of.type if row is None and isinstance(of, Element) else row and row.type
-    at = _place(place)
+    at = placed.whole(place)
     if at is None or not isinstance(found, Record):
         return None
     names = found.there.names
@@ -68,7 +68,7 @@ def _no_subscript(node: ast.Subscript, of: Reading, place: ast.expr) -> Unsuppor
     match place:
         case ast.Slice():
             return hints.of_node(place) if is_bag(of) else hints.unsupported(f"a slice of {describe(of)}", hints.PARTS)
-        case _ if (at := _place(place)) is not None:
+        case _ if (at := placed.whole(place)) is not None:
             if is_bag(of):
                 return hints.of_place(at)
             if scalars.is_string(of):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import functions, hints
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.python import functions, hints, placed
 from ripplenest.nrc.surface.python.aggregates import Apply, arguments, function_of, listed, value_of
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.ranking import Rank, Ranked, carried, sorted_by, top_of
@@ -76,11 +76,11 @@ def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
     if not isinstance(node.value, ast.Call) or not (_is_sorting(function) or function is functions.top):
         return None
     match node.slice:
-        case ast.Slice(None, ast.expr() as limit, None) if _is_sorting(function):
+        case ast.Slice(None, ast.expr() as limit, None) if _is_sorting(function) and (placed.whole(limit) or 0) >= 0:
             given = _given(node.value, function)
             return _top(given["rows"], _order(given, function, scope), limit, scope, apply)
         case place:
-            raise _not_first(function, ast.unparse(place))
+            raise placed.refused(_named(function), place)
 
 
 def first_of(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
@@ -114,15 +114,8 @@ def _is_sorting(function: object) -> bool:
     return function is sorted or function is functions.rows_sorted
 
 
-def _not_first(function: object, place: str) -> Unsupported:
-    """For ``[place]`` behind ordered rows, where only ``[:n]`` may be."""
-    name = "rn.top" if function is functions.top else "rn.sorted" if function is functions.rows_sorted else "sorted"
-    is_last = place.startswith("-")
-    builtin, own = ("key=..., reverse=True", "key=..., desc=True") if is_last else ("key=...", "key=...")
-    bags = f"`rn.top(1, xs, {own})`", f"`sorted(xs, {builtin})[:1]`, a bag of the {'last' if is_last else 'first'} row"
-    value = f"`{'max' if is_last else 'min'}(xs, key=...).price`, its value"
-    what, wanted = f"a view cannot contain rows of {name}(...) by their place", "the first rows, `[:n]`, or `[0]`"
-    return Unsupported(what, wanted=wanted, got=f"[{place}]", possible=[*bags, value])
+def _named(function: object) -> str:
+    return "rn.top" if function is functions.top else "rn.sorted" if function is functions.rows_sorted else "sorted"
 
 
 def _order(given: Mapping[str, ast.expr], function: object, scope: Scope) -> "_Order":
@@ -197,8 +190,16 @@ def _flags(node: ast.expr, keyword: str, scope: Scope) -> tuple[bool, ...]:
     found = [_constant(n, scope) for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
     if not found or not all(isinstance(v, bool) for v in found):
         with scope.located(node):
-            raise hints.unsupported("a direction that is not known when the view is made", f"`{keyword}=True`")
+            raise hints.unsupported("a direction that is not known when the view is made", _ways(node, keyword))
     return tuple(v is True for v in found)
+
+
+def _ways(node: ast.expr, keyword: str) -> str:
+    """What is written in place of a direction; of several in a list, their tuple."""
+    match node:
+        case ast.List([_, _, *_] as elts) if all(isinstance(e, ast.Constant) for e in elts):
+            return f"`{keyword}=({', '.join(map(ast.unparse, elts))})`, a tuple"
+    return f"`{keyword}=True`"
 
 
 def _limit(node: ast.expr, scope: Scope) -> int:

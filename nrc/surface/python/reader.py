@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import (
+    advice,
     aggregates,
     best,
     choices,
@@ -15,6 +16,7 @@ from ripplenest.nrc.surface.python import (
     elapsed,
     hints,
     inline,
+    moments,
     parts,
     ranking,
     scalars,
@@ -35,6 +37,7 @@ from ripplenest.nrc.surface.readings import (
     describe,
     guard,
     is_bag,
+    made_of,
     merge,
     plus,
     project,
@@ -55,7 +58,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Attribute(ast.BinOp(later, ast.Sub() as op, earlier), "days"):
             return _days(op, scope.read(later), scope.read(earlier), scope)
         case ast.Attribute(value, name):
-            return parts.attribute(scope.read(value), name, scope)
+            of = scope.read(value)
+            with advice.advising(parts.of_extreme(value, name)):
+                return parts.attribute(of, name, scope)
         case ast.Subscript():
             return parts.subscript(node, scope)
         case ast.ListComp(elt, generators):
@@ -189,7 +194,7 @@ def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
         case Untyped() as nothing:
             raise untyped(nothing)
         case other:
-            possible = None if spans.of(other) is None else [spans.SECONDS, spans.DAYS, spans.ADDED]
+            possible = made_of(other) if spans.of(other) is None else [spans.SECONDS, spans.DAYS, spans.ADDED]
             what, wanted = "this is not a value", "a base value, record or bag"
             raise TypeMismatch(what, wanted=wanted, got=describe(other), possible=possible)
 
@@ -273,8 +278,8 @@ def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
         return scalars.binary(op, left, right)
     if not (choices.baglike(left) and choices.baglike(right)):
         hint = "`[x]`, the bag of one row" if isinstance(op, ast.Add) else "two bags, or two base values"
-        got = f"{describe(left)} and {describe(right)}"
-        raise TypeMismatch("a bag beside something else", wanted="bags", got=got, possible=[hint])
+        got, possible = f"{describe(left)} and {describe(right)}", made_of(left) or made_of(right) or [hint]
+        raise TypeMismatch("a bag beside something else", wanted="bags", got=got, possible=possible)
     match op:
         case ast.Add():
             return plus(alike([left, right]), "the two sides of +")
@@ -305,6 +310,8 @@ def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Readin
     match op, node:
         case (ast.In() | ast.NotIn()), (ast.Tuple(elts) | ast.List(elts) | ast.Set(elts)):
             return [scope.read(e) for e in elts]
+        case (ast.In() | ast.NotIn()), ast.Dict():
+            raise hints.of_dict()
         case (ast.In() | ast.NotIn()), _ if (span := _range(node, scope)) is not None:
             return span
     return scope.read(node)
@@ -324,7 +331,7 @@ def _part(node: ast.expr, scope: Scope) -> Reading:
     if not isinstance(node, ast.FormattedValue):
         return scope.read(node)
     with scope.located(node.value):
-        if node.format_spec is not None or node.conversion not in (-1, ord("s")):
-            raise hints.unsupported("a format in an f-string", "`{x}` of a string, `{str(x)}` of a number")
         found = scope.read(node.value)
+        if node.format_spec is not None or node.conversion not in (-1, ord("s")):
+            raise hints.unsupported("a format in an f-string", moments.formatted(node, found))
         return scalars.part(found if node.conversion == -1 else scalars.call(str, "to_string", [found]))

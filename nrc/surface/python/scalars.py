@@ -21,7 +21,6 @@ from ripplenest.nrc.surface.readings import (
     FALSE,
     BagTerm,
     Element,
-    Known,
     Reading,
     Static,
     Untyped,
@@ -29,6 +28,7 @@ from ripplenest.nrc.surface.readings import (
     describe,
     is_bag,
     is_row,
+    made_of,
     merge,
     null_whole,
     project,
@@ -141,9 +141,8 @@ def _adapted(reading: Reading, neighbours: Sequence[Element]) -> Element:
         case _ if is_bag(reading) or isinstance(reading, Untyped):
             raise _no_base(describe(reading))
         case _:
-            possible = reading.value.makes if isinstance(reading, Static) and isinstance(reading.value, Known) else None
             what = "a base value is needed here"
-            raise TypeMismatch(what, wanted="a base value", got=describe(reading), possible=possible)
+            raise TypeMismatch(what, wanted="a base value", got=describe(reading), possible=made_of(reading))
 
 
 def _beside_int(neighbours: Sequence[Element]) -> bool:
@@ -378,7 +377,7 @@ def attribute(of: Reading, name: str) -> Reading:
         case Element(_, Base()):
             return _date_part(of, name)
         case Element() | BagTerm():
-            hint = f"`[x.{name} for x in xs]`"
+            hint = hints.of_part(name, as_bag(of).type.row)
             raise TypeMismatch(f"a bag has no fields, its rows have: .{name}", got=describe(of), possible=[hint])
         case Static(ModuleType() | type() as owner):
             if not hasattr(owner, name):
@@ -390,7 +389,7 @@ def attribute(of: Reading, name: str) -> Reading:
             hint = "`x in RATES`" if name == "keys" else hints.CONSTANTS_BY_KEY
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hint])
         case _:
-            possible = ["fields of rows, and names in modules and classes"]
+            possible = made_of(of) or ["fields of rows, and names in modules and classes"]
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)
 
 
@@ -415,7 +414,9 @@ def _date_part(of: Element, name: str) -> Element:
     if name in parts:
         return apply(name, [of])
     is_method = is_string(of) and name in (*METHODS, "replace", "strip")
-    possible = [f".{name}(...), which is called"] if is_method else [f".{p}" for p in parts]
+    is_size = is_string(of) and name in hints.SIZES
+    known = f".{name}(...), which is called" if is_method else hints.LENGTH if is_size else None
+    possible = [f".{p}" for p in parts] if known is None else [known]
     what = f"only records have fields, and this is none: .{name}"
     raise TypeMismatch(what, wanted="a record", got=of.type, possible=possible or None)
 
@@ -461,23 +462,35 @@ def decimal_of(args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Elemen
     return apply("rounded", [given["x"], _literal(most, Base("decimal", False, digits, scale))], "rn.decimal")
 
 
-CONSTRUCTORS: tuple[Callable[..., object], ...] = (datetime.date, datetime.datetime, decimal.Decimal)
+CONSTRUCTORS: dict[Callable[..., object], tuple[str, ...]] = {
+    datetime.date: (
+        "constants, as in datetime.date(2020, 12, 31)",
+        "of a date `x.replace(month=1, day=1)`, the first day of its year, `x.replace(day=1)` of its month",
+    ),
+    datetime.datetime: (
+        "constants, as in datetime.datetime(2020, 12, 31, 18, 30)",
+        "of a timestamp `x.replace(hour=0, minute=0, second=0, microsecond=0)`, the start of its day",
+    ),
+    decimal.Decimal: ('constants, as in decimal.Decimal("0.5")', "`rn.decimal(x, 18, 2)`, of an int or a decimal"),
+}
+"""What is made of constants alone, and what there is for other values."""
 
 
 def construct(function: Callable[..., object], args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Reading:
     """date(...), datetime(...), Decimal(...) of constants, as a literal."""
+    possible = CONSTRUCTORS[function]
+    given = [_plain(arg, possible) for arg in args], {name: _plain(r, possible) for name, r in kwargs.items()}
     try:
-        return literal(function(*map(_plain, args), **{name: _plain(r) for name, r in kwargs.items()}))
+        return literal(function(*given[0], **given[1]))
     except (TypeError, ValueError, ArithmeticError) as error:
         raise Unsupported("not a constant", got=str(error), possible=["datetime.date(2020, 12, 31)"]) from error
 
 
-def _plain(reading: Reading) -> object:
+def _plain(reading: Reading, possible: Sequence[str] = ("`rn.decimal(x, 18, 2)`",)) -> object:
     match reading:
         case Element(Lit(value)) | Static(value):
             return value
         case _:
-            possible = ["constants, as in datetime.date(2020, 12, 31)"]
             raise Unsupported("a date or a Decimal is made of constants", got=describe(reading), possible=possible)
 
 

@@ -4,7 +4,7 @@ import ast
 import builtins
 import difflib
 import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from types import CellType, CodeType, FunctionType
 
@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from ripplenest.nrc.errors import RipplenestError, Unsupported
 from ripplenest.nrc.limits import check_source
+from ripplenest.nrc.surface.readings import Known
 from ripplenest.nrc.surface.records import NotDefinedYet, resolve
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
 from ripplenest.nrc.types import Bag
@@ -78,8 +79,8 @@ class Source:
         return len(self.lines[line - 1].encode("utf-8")[:offset].decode("utf-8", "ignore"))
 
 
-class Definition(ABC):
-    """A view as its callers see it: a source, and parameters that are bags."""
+class Definition(Known):
+    """A view as its callers see it: a source, and parameters that are bags. What it returns is a bag, not the view."""
 
     @property
     @abstractmethod
@@ -88,6 +89,16 @@ class Definition(ABC):
     @abstractmethod
     def parameters(self) -> Mapping[str, Bag]:
         """The type of each parameter. Raises TypeMismatch, Unsupported or NotDefinedYet."""
+
+    @property
+    def called(self) -> str:
+        return f"the view {self.source.tree.name}"
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        tree = self.source.tree
+        given = ", ".join(arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args))
+        return (f"`{tree.name}({given})`, its rows",)
 
 
 def _filled(cell: CellType) -> bool:
