@@ -15,7 +15,7 @@ import typing
 from contextlib import suppress
 from dataclasses import is_dataclass
 from keyword import iskeyword
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, Never, TypeVar, dataclass_transform
 from unicodedata import normalize
 
 import attrs
@@ -51,6 +51,7 @@ HINTS: dict[object, str] = {
     set: "Bag[...]",
 }
 BAGS = (Bag, list)
+_NO_CLASS: Any = None  # of ``@record()``, which type checkers need no type of
 _DECLARED = "__ripplenest_record__"
 
 
@@ -67,12 +68,15 @@ class _Declared:
 
 
 @dataclass_transform(frozen_default=True)
-def record(cls: type[C]) -> type[C]:
+def record(cls: type[C] = _NO_CLASS, **options: Never) -> type[C]:
     """``cls`` as a frozen attrs class, one field per annotation. ``record_type`` gives its type.
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
     with Border():
+        if cls is _NO_CLASS or options:
+            got, possible = f"@rn.record({', '.join(f'{name}=...' for name in options)})", ["`@rn.record` alone"]
+            raise Unsupported("a record is made of the class alone", got=got, possible=possible)
         if not isinstance(cls, type) or cls.__module__ == "builtins":
             what = "not a class"
             raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)

@@ -260,6 +260,10 @@ OF_TIMES: list[Case] = [
      "[o.day.strftime('%Y-%m') for o in O]", ["2024-03"] * 2),
     ("[f'{o.at:%H:%M}' for o in O]", "possible `o.at.strftime('%H:%M')`", "[o.at.strftime('%H:%M') for o in O]",
      ["01:00"] * 2),
+    ("[f'{o.total:.2f}' for o in O]", "possible the number as a field of its own", "[o.total for o in O]",
+     D("-3.25", "10.50")),
+    ("[str(o.total) for o in O]", "possible `str(int(x))`, or a field of its own", "[str(int(o.total)) for o in O]",
+     ["-3", "10"]),
     ("[f'{o.n:05d}' for o in O]", "`{str(x)}` of a number", "[f'{str(o.n)}' for o in O]", ["-7", "7"]),
 ]  # fmt: skip
 
@@ -284,6 +288,7 @@ def logged(f):
     return inner
 
 watched = logged(alone)
+partly = functools.partial(alone, 1)
 """
 OF_NAMES: list[Case] = [
     ("[o.k for o in paid]", "got      the view paid|possible `paid(O)`, its rows", "[o.k for o in paid(O)]", [1]),
@@ -297,6 +302,7 @@ OF_NAMES: list[Case] = [
      "[alone(o.n) for o in O]", [-6, 8]),
     ("[kept(o.n) for o in O]", "alone, which a decorator has changed", "[alone(o.n) for o in O]", [-6, 8]),
     ("[watched(o.n) for o in O]", "alone, which a decorator has changed", "[alone(o.n) for o in O]", [-6, 8]),
+    ("[partly() for o in O]", "`def f(x): return g(1, x)`", "[alone(1) for o in O]", [2, 2]),
     ("[{'ab': 2}.get(o.name, 0) for o in O]", "`RATES.get(x.key, 0)`", "[RATES.get(o.name, 0) for o in O]", [2, 2]),
     ("[{7: 2}.get(o.n, 0) for o in O]", "of a dict `RATES = {...}` outside", "[NUMBERS.get(o.n, 0) for o in O]",
      [0, 2]),
@@ -355,6 +361,14 @@ def test_text_is_not_made_of_what_has_several(made: Made) -> None:
         with pytest.raises(QueryError) as caught:
             made(expr)
         assert "are not" in str(caught.value) and "str(x)" not in str(caught.value)
+
+
+def test_a_record_is_made_without_parentheses() -> None:
+    made: Any = rn.record
+    for options, got in (({}, "@rn.record()"), ({"frozen": True}, "@rn.record(frozen=...)")):
+        with pytest.raises(Unsupported) as caught:
+            made(**options)
+        assert f"got      {got}\n  possible `@rn.record` alone" in str(caught.value)
 
 
 def test_a_view_is_made_without_parentheses() -> None:

@@ -15,6 +15,7 @@ DIGITS = (
     "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"
     " a sum of rows ten more than each"
 )
+AS_TEXT = "`str(int(x))`, or a field of its own, made text by who reads it: engines write such numbers in several ways"
 OF_DOUBLES = {"quotient": "`math.floor(a / b)`, of doubles", "mod": "`a - b * math.floor(a / b)`, of doubles"}
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
@@ -46,8 +47,8 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
         return _of_one_type("both sides", types[1:])
     if op == "coalesce":
         return _of_one_type("values", types)
-    if op == "to_string" and "double" in kinds:
-        return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
+    if op == "to_string" and kinds & {"double", "decimal"}:
+        return AS_TEXT
     if op in ("quotient", "mod") and kinds & {"double", "decimal"} and kinds <= NUMBERS:
         return OF_DOUBLES[op] if "double" in kinds else exact.divided(op, types)
     if op in ("round", "floor", "ceil") and kinds == {"decimal"}:

@@ -99,6 +99,7 @@ LIBRARIES: dict[str, str] = {
     "itertools.groupby": "`rn.group_by(xs, lambda x: x.key)`",
     "itertools.chain": "`xs + ys`, or `rn.flatten(xs)`",
     "itertools": "two `for`s with a condition",
+    "functools.partial": "a function written with def, `def f(x): return g(1, x)`",
     "functools.reduce": "`sum(...)`, or `rn.fold(R, ...)` over a ring of your own",
     "operator": "a lambda, `lambda x: x.name`",
     "statistics": "`rn.avg(x.n for x in xs)`, or what `rn.fold(rn.moments(\"x\"), ...)` sums up",

@@ -47,6 +47,8 @@ def formatted(node: ast.FormattedValue, of: Reading) -> str:
     match node.format_spec:
         case ast.JoinedStr([ast.Constant(str() as text)]) if kind in ("date", "timestamp"):
             return f"`{ast.unparse(node.value)}.strftime({text!r})`"
+        case _ if kind in ("decimal", "double"):
+            return "the number as a field of its own, made text by who reads it"
         case _:
             return "`{x}` of a string, `{str(x)}` of a number"
 
