@@ -49,7 +49,7 @@ class Run:
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
     and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
-    these may do the ``steps`` of keys. Where that is ``apart``, rows of one state alone are joined (``run/sides.py``).
+    these may do the ``steps`` of keys. Rows of one state alone are joined where that is ``apart`` (``run/sides.py``).
     """
 
     plan: Plan
@@ -96,14 +96,6 @@ class Run:
             return rows
 
         return self.known.once((source.table, source.at, how), None, whole)
-
-    def tasks(self, target: str, p: Product, part: str, change: Rows | None) -> Iterator[Work[Task | None]]:
-        """A product of a statement; of rows that came, and of rows that went, where these are kept ``apart``."""
-        if not self.apart:
-            yield self.task(target, p, part, change)
-            return
-        sides.check(p, self.plan, self.changes)
-        yield from (self.task(target, p, part, change, side) for side in sides.SIDES)
 
     def task(
         self, target: str, p: Product, part: str, change: Rows | None, side: Side | None = None

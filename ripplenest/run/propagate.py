@@ -12,7 +12,6 @@ written here: the result is one signed bag per map, which the store commits toge
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from attrs import field, frozen
 
@@ -30,7 +29,7 @@ from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.piecewise import piece
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
-from ripplenest.run.sides import InBetween
+from ripplenest.run.sides import are_of_one_state
 from ripplenest.run.statements import Asked
 from ripplenest.run.step import Stepped, Stepper, stepped
 from ripplenest.run.upward import ways
@@ -72,7 +71,7 @@ def propagate(
     GivenUp where a ``trial`` ends.
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts. Raises EvaluationError
-    where that has no value, or where what was and what comes meets, which is then joined apart if it can be.
+    where that has no value, or where what was and what comes meet, which are then joined apart if they can be.
     """
     steps = joiner if isinstance(joiner, Stepper) else None
     changed = {table: rows for table, rows in changes.items() if not rows.is_empty}
@@ -83,10 +82,7 @@ def propagate(
         if handing is not None or steps is not None:
             raise
         changed = {part: rows for part, rows in changes.items() if not rows.is_empty}  # maps were added to it
-        apart = Run(plan, reader, changed, read=run.read, apart=True)
-        with suppress(InBetween):
-            return _propagated(apart, changes, joiner, here, trial)
-        raise
+        return _propagated(Run(plan, reader, changed, read=run.read, apart=True), changes, joiner, here, trial)
 
 
 def _propagated(run: Run, changes: Changes, joiner: Joiner, here: Joiner | None, trial: Trial | None) -> Propagation:
@@ -197,15 +193,17 @@ def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
     pieces: so products read it once."""
     for m in level:
         in_files = [(part, products) for part, products in m.once if isinstance(run.changes.get(part), Filed)]
-        for part, products in {**dict(m.triggers), **dict(in_files)}.items():
-            if part in run.changes and not _is_told(run, m, part, products):
-                own = products if run.apart else ways(run, m, part, products)
-                yield from (Asked(m.targets[part].name, p, part) for p in own)
+        every = {part: own for part, own in {**dict(m.triggers), **dict(in_files)}.items() if part in run.changes}
+        apart = run.apart and are_of_one_state(m, (p for own in every.values() for p in own), run.plan, run.changes)
+        for part, products in every.items():
+            if apart or not _is_told(run, m, part, products):
+                own = products if apart else ways(run, m, part, products)
+                yield from (Asked(m.targets[part].name, p, part, apart) for p in own)
 
 
 def _is_told(run: Run, m: PlannedMap, part: str, products: Sequence[Product]) -> bool:
     """Whether what a statement contributes is told by places near those that change: it is known then."""
-    r = m.running.get(part) if run.handing is None and run.steps is None and not run.apart else None
+    r = m.running.get(part) if run.handing is None and run.steps is None else None
     found = running.contributed(run, m, products[0], r) if r is not None and run.plan.tells(r) else None
     if found is not None:
         run.pieces[m.name] = found

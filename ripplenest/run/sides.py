@@ -7,35 +7,36 @@ the number of its rows before, which is 0. No state holds these two, and what th
     Δ⁺R ⋈ (T ⊎ ΔT) ⊎ Δ⁻R ⋈ T ⊎ R° ⋈ ΔT
 
 and each combination in it is one of the state before the batch, or of the one after it. It reads more, and so is asked
-where something had no value. Of a sum map it is not known what the rows that stay add up to: where the batch changes
-what it is of, there is no such way.
+where something had no value. The products of one map take one way, whatever those of others do. Of a sum map it is not
+known what the rows that stay add up to: where the batch changes what it is of, who reads it has no such way; nor has it
+itself, as others read it as of the turn of a part.
 
 Law: both make the same change. What has a value before a batch and after it, has one for all that is joined here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from ripplenest.data import columnar
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 
 Side = Literal["came", "went"]
 SIDES: tuple[Side, ...] = ("came", "went")
 
 
-class InBetween(Exception):
-    """A product that rows of one state do not make."""
+def are_of_one_state(m: PlannedMap, products: Iterable[Product], plan: Plan, changes: Collection[str]) -> bool:
+    """Whether rows of one state make what the ``products`` of a map for all changed parts do: each of one change, and
+    without sum maps of what changes."""
+    return m.name not in plan.auxiliaries and all(_is_of_one_state(p, plan, changes) for p in products)
 
 
-def check(p: Product, plan: Plan, changes: Collection[str]) -> None:
-    """Raises InBetween for a product of several changes, or one that reads a sum map of parts that there are changes
-    of."""
+def _is_of_one_state(p: Product, plan: Plan, changes: Collection[str]) -> bool:
     maps = (plan.by_name[s.table] for s in p.sources if s.table in plan.auxiliaries)
-    if sum(s.at is At.DELTA for s in p.sources) != 1 or any(part in changes for m in maps for part, _ in m.triggers):
-        raise InBetween
+    changed = any(part in changes for m in maps for part, _ in m.triggers)
+    return not changed and sum(s.at is At.DELTA for s in p.sources) == 1
 
 
 def of_side(change: Rows, side: Side) -> Rows:

@@ -17,15 +17,23 @@ from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Task
 from ripplenest.run.orders import chosen
 from ripplenest.run.rounds import in_step
+from ripplenest.run.sides import SIDES, Side
 
 
 @frozen
 class Asked:
-    """A product of a statement for ``part``, whose rows are for the target of that name."""
+    """A product of a statement for ``part``, whose rows are for the target of that name; rows that came and rows that
+    went may be joined ``apart``."""
 
     target: str
     product: Product
     part: str
+    apart: bool = False
+
+    @property
+    def sides(self) -> tuple[Side | None, ...]:
+        """What of the change is joined at a time."""
+        return SIDES if self.apart else (None,)
 
 
 def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
@@ -42,7 +50,7 @@ def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
             handed += _handed(run, run.handing, a, came, how)
     orders = chosen(run, [a.product for a in here])
     each = ((a, p, change) for a, own in zip(here, orders, strict=True) for p, change in own)
-    works = [work for a, p, change in each for work in run.tasks(a.target, p, a.part, change)]
+    works = [run.task(a.target, p, a.part, change, side) for a, p, change in each for side in a.sides]
     return [*handed, *(task for task in in_step(works, run.probes.answers) if task is not None)]
 
 

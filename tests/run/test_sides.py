@@ -1,6 +1,7 @@
 """Rows of one state alone make the change that triggers make of rows that were and rows that came together."""
 
 from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from ripplenest.data.rows import Rows
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.run import propagate
+from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.plan.product import Product
+from ripplenest.run import propagate, sides
 from ripplenest.run import running as near
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner
-from ripplenest.run.sides import InBetween
 
 COUNTS: Counter[str] = Counter()
 
@@ -32,6 +34,15 @@ COUNTS: Counter[str] = Counter()
 def running_case(c: Choices) -> Case:
     schema = random_schema(c)
     return case_of(c, schema, running_query(c, schema), 2)
+
+
+def of_one_state(m: PlannedMap, products: Iterable[Product], plan: Plan, changes: Collection[str]) -> bool:
+    """``are_of_one_state``, of which it is counted what it said."""
+    every = [*products]
+    found = sides.are_of_one_state(m, every, plan, changes)
+    if every:
+        COUNTS["apart" if found else "in between"] += 1
+    return found
 
 
 def any_case(c: Choices) -> tuple[Case, Options]:
@@ -42,7 +53,7 @@ def any_case(c: Choices) -> tuple[Case, Options]:
 @pytest.mark.xdist_group("sides")
 @law(any_case, examples=many(80, 2_000))
 def test_they_make_the_same_change(given: tuple[Case, Options]) -> None:
-    """Of every map, after every batch, by rows and by columns; but where a sum map is in between."""
+    """Of every map, after every batch, by rows and by columns, beside maps that are in between."""
     make_the_same(*given)
 
 
@@ -65,16 +76,11 @@ def make_the_same(case: Case, options: Options) -> None:
             patch.setattr(near, "WORTH", 0)
             wanted = propagate.propagate(plan, memory, changes, joiner)
             COUNTS["parts"] += len(made) > 1
-            try:
-                found = propagate._propagated(Run(plan, memory, made, apart=True), changes, joiner, None, None)
-            except InBetween:
-                COUNTS["in between"] += 1
-                found = wanted
-            else:
-                COUNTS["apart"] += 1
-                COUNTS["both come and go"] += any(rows.has_both_signs() for rows in made.values())
-                COUNTS["of several parts"] += len(made) > 1
-                COUNTS["something"] += bool(found.changed)
+            patch.setattr(propagate, "are_of_one_state", of_one_state)
+            found = propagate._propagated(Run(plan, memory, made, apart=True), changes, joiner, None, None)
+            COUNTS["both come and go"] += any(rows.has_both_signs() for rows in made.values())
+            COUNTS["of several parts"] += len(made) > 1
+            COUNTS["something"] += bool(found.changed)
         assert counts(found.changes) == counts(wanted.changes)
         running = running.grown({**changes, **wanted.changes})
 
@@ -87,7 +93,7 @@ def counts(changes: dict[str, Rows]) -> dict[str, Any]:
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")
-    often = ("apart", "both come and go", "of several parts", "something")
+    often = ("apart", "in between", "both come and go", "of several parts", "something")
     assert all(COUNTS[what] > many(20, 500) for what in often), COUNTS
     assert COUNTS["what places near tell"] > many(3, 80), COUNTS
     assert COUNTS["in between"] < COUNTS["apart"], COUNTS
