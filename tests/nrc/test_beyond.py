@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import SmallRows
+from support.small_rows import BESIDE_A_CLOCK, SmallRows, value
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -19,20 +19,13 @@ from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Call, Expr, Group, Term
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import LONG, Bag, Base, Record
+from ripplenest.nrc.types import LONG, Base, Record
 from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
 
-MAYBE, REAL = Base("long", True), Base("double")
 PRICE, FINER = Base("decimal", False, 5, 1), Base("decimal", False, 7, 2)
-INNER = Record((("v", LONG), ("w", MAYBE)))
-ROWS = {
-    "K": Record((("id", LONG), ("at", LONG))),
-    "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
-    "B": Record((("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
-}
-KEYS = {"K": ("id",), "A": ("id",)}
-NAMES = Environment(dict(ROWS))
 ANOTHER = ("b.id != a.id", "a.id != b.id", "not b.id = a.id")
+KEYS = {"K": ("id",), "A": ("id",)}
+NAMES = Environment(dict(BESIDE_A_CLOCK))
 COUNTS: Counter[str] = Counter()
 
 
@@ -101,7 +94,7 @@ def term(c: Choices) -> str:
     return f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}"
 
 
-SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2)
+SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
 
 
 def some_of(e: Expr) -> Counter[str]:

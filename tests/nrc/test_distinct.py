@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import SmallRows
+from support.small_rows import BESIDE_A_CLOCK, SmallRows, value
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -17,18 +17,10 @@ from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Expr, Group
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import LONG, Bag, Base, Record
 from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
 
-MAYBE, REAL = Base("long", True), Base("double")
-INNER = Record((("v", LONG), ("w", MAYBE)))
-ROWS = {
-    "K": Record((("id", LONG), ("at", LONG))),
-    "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
-    "B": Record((("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
-}
 KEYS = {"K": ("id",), "A": ("id",)}
-NAMES = Environment(dict(ROWS))
+NAMES = Environment(dict(BESIDE_A_CLOCK))
 COUNTS: Counter[str] = Counter()
 
 
@@ -78,7 +70,7 @@ def term(c: Choices) -> str:
     return f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}"
 
 
-SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2)
+SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
 
 
 def places(e: Expr) -> int:

@@ -5,10 +5,24 @@ from collections.abc import Callable, Collection, Mapping
 from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue
-from ripplenest.nrc.types import Bag, Base, Record
+from ripplenest.nrc.types import LONG, Bag, Base, Record
 from support.choices import Choices
 
 Field = tuple[str, object]
+
+MAYBE, REAL = Base("long", True), Base("double")
+INNER = Record((("v", LONG), ("w", MAYBE)))
+BESIDE_A_CLOCK = {
+    "K": Record((("id", LONG), ("at", LONG))),
+    "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
+    "B": Record((("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
+}
+"""Rows in groups, some with ids, and a clock."""
+
+
+def value(c: Choices, kind: str) -> object:
+    """One of four numbers of a ``kind``."""
+    return c.number(4) if kind == "long" else c.number(4) / 2
 
 
 @frozen
