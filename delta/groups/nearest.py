@@ -13,52 +13,30 @@ beside the columns that it is of, T⟨Π,v(c),c⟩: what reads a row of T is loo
 
 Where the value is of something else than what orders rows first, as it is of the greatest amount up to a day, rows have
 that beside them, O = [Π ↦ for b in R where c union sng⟨t, k(b)⟩], and T is the first of those so far
-(``run/so_far.py``), perhaps to a second value of what the first one is of, where they end. Then what else is asked of
+(``so_far.py``), perhaps to a second value of what the first one is of, where they end. Then what else is asked of
 rows are equalities alone: else O would have all of R for each place.
 
 O has rows that no place asks for, so nothing in it may fail.
 """
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from functools import reduce
 
 from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
-from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.paths import column_of, columns_read, map_columns
+from ripplenest.delta.groups.so_far import MOST, MOST_BETWEEN, End, are_shared, ended
+from ripplenest.nrc.paths import columns_read, map_columns
 from ripplenest.nrc.rewriting.bands import compared
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Order, Top, Tuple, Var
+from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Order, Top, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
+from ripplenest.nrc.types import Base, Record, Type, nullable
 from ripplenest.nrc.walk import free_lets, free_vars, replace_let
-
-MOST = 1_000  # first rows so far, of which each takes a pass over all rows
-MOST_BETWEEN = 16  # the same where rows end, of which as many are kept for each row, and compared
-MOVES = frozenset((
-    "add_int", "sub_int", "add_long", "sub_long", "add_decimal", "sub_decimal", "to_long", "to_decimal", "days_after",
-    "micros_after", *(f"at_{end}_{kind}" for end in ("most", "least") for kind in ("int", "long", "date", "timestamp")),
-))  # fmt: skip
-
-ANY: Mapping[Kind, object] = {
-    "bool": False,
-    "int": 0,
-    "long": 0,
-    "double": 0.0,
-    "decimal": Decimal(0),
-    "string": "",
-    "date": date(1970, 1, 1),
-    "timestamp": datetime(1970, 1, 1, tzinfo=UTC),
-    "binary": b"",
-}
 
 
 @frozen
@@ -81,15 +59,6 @@ class Edge:
     value: Elem | None = None
     by: Order | None = None
     until: Until | None = None
-
-
-@frozen
-class End:
-    """A value of a ``type`` at which rows end."""
-
-    value: Elem
-    type: Base
-    open: bool
 
 
 @frozen
@@ -221,49 +190,12 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
         return None
     end: End | None = None
     if not is_first:
-        rows, end = _ended(rows, by, value, types)
+        rows, end = ended(rows, by, value, types)
         most = MOST if end is None else MOST_BETWEEN
-        if not (t.limit <= most and is_total(by.by, types) and _are_shared(rows, t)):
+        if not (t.limit <= most and is_total(by.by, types) and are_shared(rows, t)):
             return None
     found = evolve(t, of=rows.term(rows.head))
     return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by, end)
-
-
-def _ended(rows: Chain, by: Order, value: Elem, types: Mapping[str, Type]) -> tuple[Chain, End | None]:
-    """The rows without the condition that says where they end, if that moves as the ``value`` does where they begin."""
-    for c in rows.conjuncts:
-        end, is_open = edge(c, by.by, not by.descending, types)
-        if end is None or _moved(end) is None or _moved(end) != _moved(value) or not is_total(end, types):
-            continue
-        t = elem_type(end, types)
-        if isinstance(t, Base) and nullable(t) == nullable(elem_type(by.by, types)):
-            return evolve(rows, conditions=tuple(p for p in rows.conjuncts if p != c)), End(end, t, is_open)
-    return rows, None
-
-
-def _moved(t: Elem) -> Elem | None:
-    """The column that it is, with something constant added to it or not: the greater that is, the greater it is."""
-    match t:
-        case Call(fn, (a, *others)) if fn in MOVES and all(isinstance(o, Lit) for o in others):
-            return _moved(a)
-    return None if column_of(t) is None else t
-
-
-def _are_shared(rows: Chain, t: Top) -> bool:
-    """Whether places have rows in common but for those that equalities tell, and these are not the few that a group or
-    other first rows have for each."""
-    terms = (rows.head, *(read(o.by, {t.var: rows.head}) for o in t.order))
-    answers = (e for _, e in rows.generators if isinstance(e, Apply) and isinstance(e.dictionary, GroupRel))
-    are_own = all(free_vars(own) <= rows.own for own in (*terms, *answers))
-    return are_own and all(_is_shared(c, rows.own) for c in rows.conjuncts)
-
-
-def _is_shared(c: Elem, own: AbstractSet[str]) -> bool:
-    match c:
-        case Call("eq" | "same", (a, b)) if free_vars(c) - own:
-            sides = (free_vars(a), free_vars(b))
-            return any(x <= own and not y & own for x, y in (sides, sides[::-1]))
-    return free_vars(c) <= own
 
 
 def _has_one_row(e: Expr, rows: Chain) -> bool:
@@ -286,14 +218,3 @@ def _never_fails(rows: Chain, t: Top, types: Mapping[str, Type]) -> bool:
 def _is_plain(t: Type) -> bool:
     """Whether rows are made of values alone."""
     return isinstance(t, Base) or (isinstance(t, Record) and all(_is_plain(own) for _, own in t.fields))
-
-
-def anything(t: Type) -> Elem:
-    """Some value, where it does not matter which."""
-    match t:
-        case Base(kind):
-            return Lit(None if t.nullable else ANY[kind], t)
-        case Record(fields):
-            return Tuple(tuple((name, anything(own)) for name, own in fields))
-        case _:
-            raise LawBroken("rows in order that hold more than values", got=t)

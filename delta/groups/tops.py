@@ -4,18 +4,32 @@ Behind an edge the latter are made of the rows of a group and of the places that
 these are is a domain; if the rows need one as well, it has the groups of these places.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
-from ripplenest.delta.groups.nearest import anything
 from ripplenest.delta.groups.ranking import ASKED, Ranking
 from ripplenest.delta.groups.strata import Cut
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.rewriting.normal import Comprehension, term
 from ripplenest.nrc.syntax import Elem, InL, Lit, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL
+from ripplenest.nrc.types import BOOL, Base, Kind, Record, Type
 from ripplenest.shred.domains import domain_row
 from ripplenest.shred.sites import KeptDictionary
+
+ANY: Mapping[Kind, object] = {
+    "bool": False,
+    "int": 0,
+    "long": 0,
+    "double": 0.0,
+    "decimal": Decimal(0),
+    "string": "",
+    "date": date(1970, 1, 1),
+    "timestamp": datetime(1970, 1, 1, tzinfo=UTC),
+    "binary": b"",
+}
 
 
 def has_edge(c: Cut | Ranking) -> bool:
@@ -70,3 +84,14 @@ def _both(c: Ranking) -> Iterator[tuple[str, str]]:
     """The parameters of its places that those of its definition are."""
     pairs = zip(c.site.params, c.definition.site.params, strict=c.edge is None)
     return ((own, p) for (own, _), (p, _) in pairs)
+
+
+def anything(t: Type) -> Elem:
+    """Some value, where it does not matter which."""
+    match t:
+        case Base(kind):
+            return Lit(None if t.nullable else ANY[kind], t)
+        case Record(fields):
+            return Tuple(tuple((name, anything(own)) for name, own in fields))
+        case _:
+            raise LawBroken("rows in order that hold more than values", got=t)
