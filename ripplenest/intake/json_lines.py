@@ -116,7 +116,8 @@ def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
 def _text_of(t: Type) -> tuple[str, str]:
     """How values of ``t`` are written, where some are texts, and that one is not."""
     if isinstance(t, Base) and t.kind == "decimal":
-        most = "digits" if not t.scale else f"{t.precision - t.scale} digits before the point, and {t.scale} behind it"
+        behind = f" before the point, and {t.scale} behind it" if t.scale else ""
+        most = f"{t.precision - t.scale} digits{behind}"
         return f"{t}: a text or number of at most {most}", "another text"
     written = TEXTS.get(t.kind) if isinstance(t, Base) else None
     return (str(t), "str") if written is None else (f"{t}: a text such as {written}", "another text")

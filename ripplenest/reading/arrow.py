@@ -246,8 +246,11 @@ def copies(weights: Places, where: str) -> Places:
     """How often rows are there. Raises EvaluationError below 0."""
     if _some_are_less(weights):
         what, wanted = "a row is there less than 0 times, which has no nested form", "a multiplicity of 1 or more"
-        possible = ["flat() and dictionaries()", "layout='shredded' where it is published"]
-        possible.append("rn.difference(xs, ys) in the view, which takes away what is there, and not xs - ys")
+        possible = [
+            "flat() and dictionaries()",
+            "layout='shredded' where it is published",
+            "rn.difference(xs, ys) in the view, which takes away what is there, and not xs - ys",
+        ]
         raise EvaluationError(what, where=where, wanted=wanted, got=int(weights.min()), possible=possible)
     return weights
 

@@ -261,3 +261,27 @@ def test_what_is_deep_or_twice_or_no_documents(db: rn.Database) -> None:
     for rows in ("{}", b"{}", {}, Path("rows.jsonl"), 7, None):
         with pytest.raises(errors.WrongValue, match="json: messages: not a collection of documents"):
             rn.json(rows)
+
+
+@rn.record
+class Priced:
+    id: int
+    price: rn.Decimal[10, 2]
+    points: rn.Decimal[3, 0]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "shown"),
+    [
+        ("price", "1.505", "decimal(10,2): a text or number of at most 8 digits before the point, and 2 behind it"),
+        ("points", "1234", "decimal(3,0): a text or number of at most 3 digits\n"),
+    ],
+)
+def test_what_is_no_decimal_says_which_digits_there_may_be(tmp_path: Path, field: str, text: str, shown: str) -> None:
+    row = {"id": 1, "price": "12345678.25", "points": "999"}
+    with rn.open(tmp_path / "priced", engine="local") as db:
+        db.relation("P", Priced, key="id")
+        with refused(db, errors.WrongValue, f"rows[0].{field}", shown), db.batch() as b:
+            b.insert("P", rn.json([{**row, field: text}]))
+        with db.batch() as b:
+            b.insert("P", rn.json([row]))
