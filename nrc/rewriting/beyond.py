@@ -33,7 +33,7 @@ from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
 from ripplenest.nrc.rewriting.presence import is_absence, is_presence
-from ripplenest.nrc.rewriting.sharing import equated, is_shared, rows_of, without
+from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -166,7 +166,7 @@ class _Said:
 
 def _of_one(compares: Sequence[Call], own: AbstractSet[str]) -> _Said | None:
     """Rows that are compared once."""
-    if len(compares) != 1 or (sides := _sides(compares[0], own)) is None:
+    if len(compares) != 1 or (sides := compared_with(compares[0], own)) is None:
         return None
     fn, value, other = sides
     call = Call(fn, (value, other))
@@ -183,7 +183,7 @@ def _of_two(compares: Sequence[Call], own: AbstractSet[str], inner: Around) -> _
             at, is_open = edge(behind, value, greatest, inner.types) if free_vars(value) <= own else (None, False)
             if at is not None and _alike(at, value, inner) and reaches(call, value, greatest, own):
                 others, edges = (columns_read(t, free_vars(t) - own, inner.types) for t in (call, behind))
-                said = _Said(greatest, value, call, call, others, _sides(behind, own), behind, edges)
+                said = _Said(greatest, value, call, call, others, compared_with(behind, own), behind, edges)
                 found.append(((column_of(at) is None, not is_open), said))
     return min(found, key=lambda of: of[0])[1] if found else None
 
@@ -192,15 +192,6 @@ def _alike(at: Elem, value: Elem, inner: Around) -> bool:
     """Whether an edge is one of the type of values, and always there."""
     one, other = (nullable(elem_type(t, inner.types)) for t in (at, value))
     return one == other and is_total(at, inner.types)
-
-
-def _sides(c: Call, own: AbstractSet[str]) -> tuple[str, Elem, Elem] | None:
-    """``c`` as a comparison of a value of ``own`` rows with one of the rows around them."""
-    a, b = c.args
-    for fn, value, other in ((c.fn, a, b), (SWAPPED[c.fn], b, a)):
-        if free_vars(value) <= own and not free_vars(other) & own:
-            return fn, value, other
-    return None
 
 
 def _is_another(c: Elem, strict: tuple[str, Elem, Elem] | None, around: Around) -> bool:

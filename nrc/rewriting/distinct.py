@@ -16,7 +16,7 @@ them is a window (``ripplenest/plan/windows.py``).
 Law: ⟦distinct e⟧ = ⟦e⟧.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from attrs import evolve, frozen
@@ -26,11 +26,11 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
-from ripplenest.nrc.rewriting.sharing import equated, is_shared, rows_of, without
+from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.types import Base, Type
 from ripplenest.nrc.walk import Names, children, free_vars, nodes, replace_elem
 
 ROW, BY, FIRST = "row", "by", "first"
@@ -62,18 +62,19 @@ class _Asked:
 
 @frozen
 class _Rows:
-    """The rows ``own`` that are grouped, each as a ``head``; ``across`` are the conditions on them and on the rows
-    ``around`` them, and all always have a value."""
+    """The rows ``own`` that are grouped, each as a ``head``; ``across`` are the conditions on them and on rows around
+    them. All always have a value, by the ``types`` of both."""
 
     own: AbstractSet[str]
     head: Elem
     across: Sequence[Elem]
-    around: Around
+    types: Mapping[str, Type]
 
     def asked(self, s: str, g: Group, body: Expr, around: Around) -> Expr | None:
         """``g``, whose rows are ``s`` in ``body``, of all rows, of which then is asked what was asked of these; None
         where several rows around do not share them."""
-        every = [a for c in self.across if (a := self._compared(c)) is not None]
+        compares = [c for c in self.across if isinstance(c, Call) and c.fn in SWAPPED]
+        every = [_Asked(c, *found) for c in compares if (found := compared_with(c, self.own)) is not None]
         above = {a: self._of_keys(a, s, g) for a in every}
         others = [a for a in every if free_vars(above[a]) & self.own]
         moved = [a for a in every if a not in others]
@@ -93,14 +94,6 @@ class _Rows:
         of = evolve(g, of=without(g.of, dropped, (), row), keys=keys, folds=(fold,))
         return For(s, of, where(conditions, body))
 
-    def _compared(self, c: Elem) -> _Asked | None:
-        match c:
-            case Call(fn, (a, b)) if fn in SWAPPED:
-                for way, value, other in ((fn, a, b), (SWAPPED[fn], b, a)):
-                    if free_vars(value) <= self.own and not free_vars(other) & self.own:
-                        return _Asked(c, way, value, other)
-        return None
-
     def _of_keys(self, a: _Asked, s: str, g: Group) -> Elem:
         """What is asked, of the keys of the row ``s``."""
         asked: Elem = a.condition
@@ -110,12 +103,12 @@ class _Rows:
 
     def _is_first(self, a: _Asked, s: str, g: Group, body: Expr) -> bool:
         """Whether the first value of a group says that some are asked for. NaN is compared with nothing."""
-        t = elem_type(a.value, self.around.types)
+        t = elem_type(a.value, self.types)
         return not g.folds and isinstance(t, Base) and t.kind != "double" and not _reads_whole(body, s)
 
     def _fold(self, a: _Asked, g: Group) -> Fold:
         """The first value, or the last one."""
-        fn, t = "min" if a.fn in ("lt", "le") else "max", elem_type(a.value, self.around.types)
+        fn, t = "min" if a.fn in ("lt", "le") else "max", elem_type(a.value, self.types)
         assert isinstance(t, Base)
         name = Names(frozenset(name for name, _ in g.keys or ())).fresh(FIRST)
         return Fold(name, fn, (Proj(Var(g.var), BY),), result_type(fn, [t]))
@@ -131,7 +124,7 @@ def _rows(g: Group, around: Around) -> _Rows | None:
     read = (head, *(replace_elem(t, {g.var: head}) for t in made), *conditions)
     if not all(free_vars(t) <= inner.types.keys() and is_total(t, inner.types) for t in read):
         return None
-    return _Rows(own, head, [c for c in conditions if free_vars(c) & own and free_vars(c) - own], inner)
+    return _Rows(own, head, [c for c in conditions if free_vars(c) & own and free_vars(c) - own], inner.types)
 
 
 def _reads_whole(e: Term, s: str) -> bool:

@@ -7,6 +7,7 @@ value and the new one. What a row has of its own, by its key or in its inner bag
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around
 from ripplenest.nrc.rewriting.normal import conjuncts, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Rel, Sng
@@ -56,6 +57,15 @@ def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:
             for value, other in ((a, b), (b, a)):
                 if free_vars(value) <= own and not free_vars(other) & own:
                     return other
+    return None
+
+
+def compared_with(c: Call, own: AbstractSet[str]) -> tuple[str, Elem, Elem] | None:
+    """How a comparison compares a value of ``own`` rows, which one, and with what of the rows around them."""
+    a, b = c.args
+    for fn, value, other in ((c.fn, a, b), (SWAPPED[c.fn], b, a)):
+        if free_vars(value) <= own and not free_vars(other) & own:
+            return fn, value, other
     return None
 
 
