@@ -97,7 +97,8 @@ class Handle(Named):
         return flat(self._spark(), self._folder, self._shown())
 
     def dictionaries(self) -> "Mapping[str, DataFrame]":
-        """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``.
+        """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``. Where a field
+        is called so, ours begins with ``_``: ``_label``.
 
         A label without rows is an empty bag. Labels of key-bound sites that no row holds may have rows, too.
         """

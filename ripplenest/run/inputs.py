@@ -22,13 +22,13 @@ from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Col, Product, Source, Step
 from ripplenest.plan.ranges import decided_by, ranged, told_by
-from ripplenest.run import answers, changed, keys, sides
+from ripplenest.run import answers, changed, keys, one_state
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.known import Known
+from ripplenest.run.one_state import Sign
 from ripplenest.run.probes import Probes
 from ripplenest.run.rounds import Looked, Lookup, Work
-from ripplenest.run.sides import Side
 from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
@@ -49,7 +49,7 @@ class Run:
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
     and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
-    these may do the ``steps`` of keys. Rows of one state alone are joined where that is ``apart`` (``run/sides.py``).
+    these may do the ``steps`` of keys. Rows of one state alone are joined where that is ``apart`` (``one_state.py``).
     """
 
     plan: Plan
@@ -98,7 +98,7 @@ class Run:
         return self.known.once((source.table, source.at, how), None, whole)
 
     def task(
-        self, target: str, p: Product, part: str, change: Rows | None, side: Side | None = None
+        self, target: str, p: Product, part: str, change: Rows | None, sign: Sign | None = None
     ) -> Work[Task | None]:
         """A product with the rows of each source that can take part, of the change those that chose it.
 
@@ -114,7 +114,7 @@ class Run:
                 return None
             if (lying := self._within(p, steps, step, found, mixed)) is not None:
                 steps.append(step)
-                found[step.source] = self._source(p, step, lying, part, side)
+                found[step.source] = self._source(p, step, lying, part, sign)
                 if found[step.source].is_empty:
                     return None
                 continue
@@ -124,10 +124,10 @@ class Run:
                 product = p.cautious()
             steps.append(read)
             if change is not None and not found:
-                found[step.source] = self._as_read(p, step.source, change, side)
+                found[step.source] = self._as_read(p, step.source, change, sign)
             else:
-                looked = yield from self._looked(p, read, asked, part, side)
-                found[step.source] = self._source(p, read, looked, part, side)
+                looked = yield from self._looked(p, read, asked, part, sign)
+                found[step.source] = self._source(p, read, looked, part, sign)
                 if looked.keys is not asked:
                     mixed.add(step.source)
             is_others = step.source in mixed and step is not p.steps[-1] and not self._meets(p, steps, step, found)
@@ -212,11 +212,11 @@ class Run:
             read.append(step)
         return tuple(found[i] for i in range(len(p.sources)))
 
-    def _looked(self, p: Product, step: Step, keys: Rows, part: str, side: Side | None) -> Work[Looked]:
+    def _looked(self, p: Product, step: Step, keys: Rows, part: str, sign: Sign | None) -> Work[Looked]:
         """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
-            return Looked(self._as_read(p, step.source, self._change(source, part), side), keys)
+            return Looked(self._as_read(p, step.source, self._change(source, part), sign), keys)
         table = source.table
         looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
@@ -228,17 +228,17 @@ class Run:
             return self.caused.get(source.table, {}).get(part, nothing)
         return self.changes.get(source.table, nothing)
 
-    def _as_read(self, p: Product, source: int, change: Rows, side: Side | None) -> Rows:
+    def _as_read(self, p: Product, source: int, change: Rows, sign: Sign | None) -> Rows:
         """What a product joins of a change: nothing, where nothing that it reads of a row becomes another."""
-        if side is not None:
-            return self.known.once((id(change), side), change, partial(sides.of_side, change, side), lasts=True)
+        if sign is not None:
+            return self.known.once((id(change), sign), change, partial(one_state.of_sign, change, sign), lasts=True)
         if len(p.sources) == 1:  # what cancels is as soon found in what it makes
             return change
         read, rest = p.columns_read[source], p.columns_joined[source]
         asked = (id(change), read) if rest == read else (id(change), read, rest, p.conditions_on(source))
         return self.known.once(asked, change, lambda: changed.joined(p, source, change), lasts=True)
 
-    def _source(self, p: Product, step: Step, looked: Looked, part: str, side: Side | None) -> Rows:
+    def _source(self, p: Product, step: Step, looked: Looked, part: str, sign: Sign | None) -> Rows:
         """The rows of a source as of the moment at which it is read."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
@@ -254,11 +254,11 @@ class Run:
             before = self._completed(table, looked.rows, looked.keys) if step.place else looked.rows
             if change is None:
                 return before
-            if side is not None:
-                return sides.beside(before, change, source.at, side)
+            if sign is not None:
+                return one_state.beside(before, change, source.at, sign)
             return before.plus(change) if source.at is At.NEW else before
 
-        return self.known.once((table, source.at, turn, step.place, id(looked), side), looked, read, lasts=True)
+        return self.known.once((table, source.at, turn, step.place, id(looked), sign), looked, read, lasts=True)
 
     def _asking(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Binding:
         """What asks for places where all is read: rows whose columns these are, which are fewer than combinations."""

@@ -26,10 +26,10 @@ from ripplenest.run.counts import check_counts
 from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
+from ripplenest.run.one_state import are_of_one_state
 from ripplenest.run.piecewise import piece
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
-from ripplenest.run.sides import are_of_one_state
 from ripplenest.run.statements import Asked
 from ripplenest.run.step import Stepped, Stepper, stepped
 from ripplenest.run.upward import ways

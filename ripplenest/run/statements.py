@@ -15,9 +15,9 @@ from ripplenest.plan.product import Product, Source
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Task
+from ripplenest.run.one_state import SIGNS, Sign
 from ripplenest.run.orders import chosen
 from ripplenest.run.rounds import in_step
-from ripplenest.run.sides import SIDES, Side
 
 
 @frozen
@@ -31,9 +31,9 @@ class Asked:
     apart: bool = False
 
     @property
-    def sides(self) -> tuple[Side | None, ...]:
+    def signs(self) -> tuple[Sign | None, ...]:
         """What of the change is joined at a time."""
-        return SIDES if self.apart else (None,)
+        return SIGNS if self.apart else (None,)
 
 
 def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
@@ -50,7 +50,7 @@ def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
             handed += _handed(run, run.handing, a, came, how)
     orders = chosen(run, [a.product for a in here])
     each = ((a, p, change) for a, own in zip(here, orders, strict=True) for p, change in own)
-    works = [run.task(a.target, p, a.part, change, side) for a, p, change in each for side in a.sides]
+    works = [run.task(a.target, p, a.part, change, sign) for a, p, change in each for sign in a.signs]
     return [*handed, *(task for task in in_step(works, run.probes.answers) if task is not None)]
 
 

@@ -52,7 +52,7 @@ class Freshening:
         try:
             return self._by_triggers(decision)
         except EvaluationError as error:
-            # Perhaps of rows that were and rows that came together, which no state holds (run/sides.py).
+            # Perhaps of rows that were and rows that came together, which no state holds (run/one_state.py).
             return self._again(after_failure(policy, error, self.work))
         except GivenUp as tried:
             decision, engine, found = self._again(after_giving_up(policy, tried, self.work))

@@ -21,7 +21,7 @@ from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.rewriting.sums import solved
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, nullable
+from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, Type, nullable
 from ripplenest.nrc.walk import nodes, replace_part
 
 OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -38,6 +38,17 @@ def term(c: Choices, kind: str, columns: list[Elem], least: int = 1, choices: in
         return c.pick(columns) if c.number(4) else Lit(c.number(5) - 2, INT if kind == "int" else LONG)
     sides = (term(c, kind, columns, choices=4 * choices) for _ in range(2))
     return Call(f"{c.pick(('add', 'sub'))}_{kind}", tuple(sides))
+
+
+def columns_of(c: Choices) -> tuple[Base, list[Elem], list[int | None]]:
+    """A type, columns of it, and values that they have: the least and the greatest, NULL and some between."""
+    t, bits = c.pick(((INT, 31), (LONG, 63)))
+    values = [c.pick((-(2**bits), 2**bits - 1, None, -1, 0, 1, 2, 3)) for _ in "abc"]
+    return t, [Proj(Var("x"), name) for name in "abc"], values
+
+
+def types_of(t: Base) -> dict[str, Type]:
+    return {"x": Record(tuple((name, nullable(t)) for name in "abc"))}
 
 
 def meant(t: Elem, env: dict[Elem, int | None]) -> int | None:
@@ -64,10 +75,8 @@ def is_true(t: Elem, env: dict[Elem, int | None]) -> bool | None:
 @law(examples=1500)
 def test_it_is_true_of_the_same(c: Choices) -> None:
     """And where a sum is beyond its type it has a value all the same."""
-    t, bits = c.pick(((INT, 31), (LONG, 63)))
-    values = [c.pick((-(2**bits), 2**bits - 1, None, -1, 0, 1, 2, 3)) for _ in range(3)]
-    types = {"x": Record(tuple((name, nullable(t)) for name in "abc"))}
-    columns: list[Elem] = [Proj(Var("x"), name) for name in "abc"]
+    t, columns, values = columns_of(c)
+    types = types_of(t)
     op, sides = c.pick([*OPS]), (term(c, t.kind, columns, 2), term(c, t.kind, columns))
     asked = Call(op, sides[:: c.pick((1, -1))])
     found = exact_elem(asked)
@@ -96,10 +105,8 @@ def look_at(asked: Elem, found: Elem, values: list[int | None]) -> None:
 @law(examples=1500)
 def test_one_of_several_sums_is_compared_exactly(c: Choices) -> None:
     """Each of them is, also where there are several such choices, in sums and in each other."""
-    t, bits = c.pick(((INT, 31), (LONG, 63)))
-    values = [c.pick((-(2**bits), 2**bits - 1, None, -1, 0, 1, 2, 3)) for _ in range(3)]
-    types = {"x": Record(tuple((name, nullable(t)) for name in "abc"))}
-    columns: list[Elem] = [Proj(Var("x"), name) for name in "abc"]
+    t, columns, values = columns_of(c)
+    types = types_of(t)
     sides = (term(c, t.kind, columns, 2, 2), term(c, t.kind, columns))
     asked = Call(c.pick([*OPS]), sides[:: c.pick((1, -1))])
     found = exact_elem(asked)

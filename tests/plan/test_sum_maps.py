@@ -41,9 +41,9 @@ from ripplenest.run.build import build
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
+from ripplenest.run.one_state import Sign
 from ripplenest.run.propagate import propagate
 from ripplenest.run.rounds import Looked
-from ripplenest.run.sides import Side
 from ripplenest.shred.values import Parts
 
 BATCHES = 3
@@ -170,8 +170,8 @@ def recording(found: list[Read]) -> Callable[..., Rows]:
     """``Run._source``, which tells what it finds."""
     source = Run._source
 
-    def read(run: Run, p: Product, step: Step, looked: Looked, part: str, side: Side | None) -> Rows:
-        of, rows = p.sources[step.source], source(run, p, step, looked, part, side)
+    def read(run: Run, p: Product, step: Step, looked: Looked, part: str, sign: Sign | None) -> Rows:
+        of, rows = p.sources[step.source], source(run, p, step, looked, part, sign)
         found.append(Read(of.table, part, of.at, step.columns, looked.keys, rows))
         return rows
 

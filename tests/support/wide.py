@@ -24,7 +24,7 @@ WIDE = (
     )),
     *(f"plan/test_{name}.py" for name in ("compared_laws", "failing", "many_views", "sum_maps", "timed_laws", "trees")),
     "publish/test_cost.py",
-    *(f"run/test_{name}.py" for name in ("piecewise", "refill", "running", "sides")),
+    *(f"run/test_{name}.py" for name in ("one_state", "piecewise", "refill", "running")),
     *(f"security/test_{name}.py" for name in ("hostile_names", "our_names", "private")),
     "source/test_spark.py",
     *(f"spark/test_{name}.py" for name in ("joiner", "scalars", "sources", "units")),

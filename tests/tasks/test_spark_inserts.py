@@ -200,9 +200,9 @@ def test_rows_that_meet_themselves_do_not_pass_the_driver(
     """What is in files is joined by products that read it once."""
     task = inputs.Run.task
 
-    def watched(run: Any, target: str, p: Any, part: str, change: Any, side: Any) -> Any:
+    def watched(run: Any, target: str, p: Any, part: str, change: Any, sign: Any) -> Any:
         assert not isinstance(run.changes.get(part), Filed), "the driver reads the rows"
-        return task(run, target, p, part, change, side)
+        return task(run, target, p, part, change, sign)
 
     monkeypatch.setattr(handing, "LARGER", larger)
     with declared(tmp_path / "s", engine="spark", spark=spark) as db:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.conversions import DATE, NUMBERS, ONE_OR_NONE, conversion
-from ripplenest.nrc.surface.python import exact
+from ripplenest.nrc.surface.python import decimals
 from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
@@ -50,9 +50,9 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     if op == "to_string" and kinds & {"double", "decimal"}:
         return AS_TEXT
     if op in ("quotient", "mod") and kinds & {"double", "decimal"} and kinds <= NUMBERS:
-        return OF_DOUBLES[op] if "double" in kinds else exact.divided(op, types)
+        return OF_DOUBLES[op] if "double" in kinds else decimals.divided(op, types)
     if op in ("round", "floor", "ceil") and kinds == {"decimal"}:
-        return exact.whole(op, types[0])
+        return decimals.whole(op, types[0])
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
     if (op in COMPUTED or op in COMPARED) and "decimal" in kinds and kinds <= {"decimal", "int", "long"}:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from types import ModuleType
 
 from ripplenest.nrc.errors import UnknownName, Unsupported
-from ripplenest.nrc.surface.python import exact
+from ripplenest.nrc.surface.python import decimals
 from ripplenest.nrc.surface.python.advice import DAYS
 from ripplenest.nrc.types import Base, Record, Type
 
@@ -250,7 +250,7 @@ def of_method(name: str, of: Type) -> Unsupported:
         case "timestamp":
             hint = METHODS_OF_TIMES.get(name, OF_TIMES)
         case "decimal" if name == "quantize" and isinstance(of, Base):
-            hint = exact.rounded(of)
+            hint = decimals.rounded(of)
         case _:
             hint = METHODS.get(name, "operators and functions; only strings, dates and timestamps have methods")
     return unsupported(f"the method .{name} of {of}", hint)

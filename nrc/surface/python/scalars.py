@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.functions.scalars import coerce
-from ripplenest.nrc.surface.python import advice, exact, hints
+from ripplenest.nrc.surface.python import advice, decimals, hints
 from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (
     FALSE,
@@ -426,7 +426,7 @@ def _rounded(args: Sequence[Reading]) -> str:
     x, places, *_ = (*map(settle, args), None, None)
     known = places.elem.value if isinstance(places, Element) and isinstance(places.elem, Lit) else None
     of = x.type if isinstance(x, Element) and isinstance(x.type, Base) else DOUBLE
-    return exact.rounded(of, known)
+    return decimals.rounded(of, known)
 
 
 def named(function: object) -> str | None:

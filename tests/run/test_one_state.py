@@ -23,7 +23,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
-from ripplenest.run import propagate, sides
+from ripplenest.run import one_state, propagate
 from ripplenest.run import running as near
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner
@@ -39,7 +39,7 @@ def running_case(c: Choices) -> Case:
 def of_one_state(m: PlannedMap, products: Iterable[Product], plan: Plan, changes: Collection[str]) -> bool:
     """``are_of_one_state``, of which it is counted what it said."""
     every = [*products]
-    found = sides.are_of_one_state(m, every, plan, changes)
+    found = one_state.are_of_one_state(m, every, plan, changes)
     if every:
         COUNTS["apart" if found else "in between"] += 1
     return found
@@ -50,14 +50,14 @@ def any_case(c: Choices) -> tuple[Case, Options]:
     return make(c), Options(c.pick(MODES), force_domain=c.one_in(3))
 
 
-@pytest.mark.xdist_group("sides")
+@pytest.mark.xdist_group("one_state")
 @law(any_case, examples=many(80, 2_000))
 def test_they_make_the_same_change(given: tuple[Case, Options]) -> None:
     """Of every map, after every batch, by rows and by columns, beside maps that are in between."""
     make_the_same(*given)
 
 
-@pytest.mark.xdist_group("sides")
+@pytest.mark.xdist_group("one_state")
 @law(running_case, examples=many(200, 2_000))
 def test_they_make_the_same_running_totals(case: Case) -> None:
     """What places near those that change tell is no part of it."""
@@ -89,7 +89,7 @@ def counts(changes: dict[str, Rows]) -> dict[str, Any]:
     return {name: found for name, rows in changes.items() if (found := rows.consolidated().counts())}
 
 
-@pytest.mark.xdist_group("sides")
+@pytest.mark.xdist_group("one_state")
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")

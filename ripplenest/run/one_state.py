@@ -23,8 +23,8 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 
-Side = Literal["came", "went"]
-SIDES: tuple[Side, ...] = ("came", "went")
+Sign = Literal["came", "went"]
+SIGNS: tuple[Sign, ...] = ("came", "went")
 
 
 def are_of_one_state(m: PlannedMap, products: Iterable[Product], plan: Plan, changes: Collection[str]) -> bool:
@@ -39,15 +39,15 @@ def _is_of_one_state(p: Product, plan: Plan, changes: Collection[str]) -> bool:
     return not changed and sum(s.at is At.DELTA for s in p.sources) == 1
 
 
-def of_side(change: Rows, side: Side) -> Rows:
+def of_sign(change: Rows, sign: Sign) -> Rows:
     """The rows of a change that came, or those that went."""
     once = change.consolidated()
-    return columnar.positive(once) if side == "came" else columnar.negative(once)
+    return columnar.positive(once) if sign == "came" else columnar.negative(once)
 
 
-def beside(before: Rows, change: Rows, at: At, side: Side) -> Rows:
+def beside(before: Rows, change: Rows, at: At, sign: Sign) -> Rows:
     """The rows of another source that go with them: those that stay, of one that is read as it comes to be, of which
     others ask what comes and goes; of one that is read as it was, all that are in one state with them."""
     if at is At.NEW:
-        return before.plus(of_side(change, "went"))
-    return before.plus(change) if side == "came" else before
+        return before.plus(of_sign(change, "went"))
+    return before.plus(change) if sign == "came" else before
