@@ -17,6 +17,7 @@ from ripplenest.delta.choice import by_cost
 from ripplenest.delta.groups import tops
 from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, opened, reading
+from ripplenest.delta.groups.joined import with_joins
 from ripplenest.delta.groups.ranking import Ranking
 from ripplenest.delta.groups.shared import shared
 from ripplenest.delta.groups.strata import Cut, Cutter
@@ -243,7 +244,9 @@ def _maps(
         flat, passing, tables = _unordered(view, h, sites, cuts, force_domain)
         found = circle(passing)
         if not found:
-            return sites, (flat, *_inner_last(passing), *tables)
+            every = {m.name: m for m in with_joins((flat, *_inner_last(passing), *tables))}
+            flat, *tables = (every.pop(m.name) for m in (flat, *tables))
+            return sites, (flat, *_inner_last([*every.values()]), *tables)
         domains = [d.site.name for d in (*sites, *(c.definition for c in cuts))]
         sites, cuts = opened(h, sites, cuts, [s for s in domains if domain_name(view, s) in found], fresh)
 

@@ -35,6 +35,7 @@ from ripplenest.nrc.walk import Names, free_vars, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
 TEXT = Text()
+Generator = tuple[str, Rel]
 
 
 @frozen
@@ -217,7 +218,7 @@ def factor_of(
     if len(generators) == 1 and not inner and not computed and _covers(needed, generators[0]):
         return None
     monomials = {m: tuple(head.values[i] for i in m) for m in head.summed}
-    made = _named(Comprehension(generators, inner, Tuple(())), Columns.of(needed, monomials.values()))
+    made = named(Comprehension(generators, inner, Tuple(())), Columns.of(needed, monomials.values()))
     folded = {i: field for m, factors in monomials.items() for i, field in zip(m, made.factors(factors), strict=True)}
     return Factor(component, made.kept, tuple(folded.items()), made.map, at)
 
@@ -256,7 +257,7 @@ class Columns:
 
 
 @frozen
-class _Named:
+class Named:
     """A map, and which of its fields stands for which column: of those that are kept, and of the factors of each
     product that is summed."""
 
@@ -271,9 +272,9 @@ class _Named:
         return [fields[t].pop() for t in wanted]
 
 
-def _named(c: Comprehension, columns: Columns) -> _Named:
+def named(c: Comprehension, columns: Columns) -> Named:
     """The map of a component: equal components give equal maps, whatever their variables are called."""
-    order = min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
+    order = in_one_order(c, columns)
     said = _said(c, {var: i for i, (var, _) in enumerate(order)})
     names = Names()
     variables: dict[str, Elem] = {var: Var(names.fresh(_hint(rel.name))) for var, rel in order}
@@ -290,7 +291,12 @@ def _named(c: Comprehension, columns: Columns) -> _Named:
         tuple(replace_elem(oriented(t, said), variables) for t in _ranked(c.conditions, said)),
         Tuple(tuple((name, replace_elem(t, variables)) for t, name in head)),
     )
-    return _Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
+    return Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
+
+
+def in_one_order(c: Comprehension, columns: Columns) -> tuple[Generator, ...]:
+    """The generators of a component in an order that is the same for equal ones."""
+    return min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
 
 
 def map_of(c: Comprehension, factors: Sequence[Sequence[str]]) -> Map:
@@ -299,7 +305,7 @@ def map_of(c: Comprehension, factors: Sequence[Sequence[str]]) -> Map:
     summed = {name for monomial in factors for name in monomial}
     row = dict(c.head.fields)
     kept = [t for name, t in row.items() if name not in summed]
-    return _named(evolve(c, head=Tuple(())), Columns.of(kept, ([row[name] for name in m] for m in factors))).map
+    return named(evolve(c, head=Tuple(())), Columns.of(kept, ([row[name] for name in m] for m in factors))).map
 
 
 def _map(c: Comprehension, summed: tuple[tuple[str, ...], ...]) -> Map:
@@ -319,9 +325,6 @@ def _kept(t: Type) -> Base:
     found = kept_sum(t) if isinstance(t, Base) else None
     assert found is not None
     return found
-
-
-Generator = tuple[str, Rel]
 
 
 def _orders(c: Comprehension, columns: Columns) -> Iterator[tuple[Generator, ...]]:

@@ -133,7 +133,7 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
 
 def _called(program: TriggerProgram) -> Called:
     sites = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
-    made = (*program.of_kind(MapKind.AUXILIARY), *program.of_kind(MapKind.ORDERED))
+    made = tuple(m for m in program.maps if m.kind is MapKind.AUXILIARY or m.kind.is_plain)
     kept = {m.name: " and ".join(m.reads) for m in made}
     groups = {m.name: m.cut for m in program.maps if m.cut is not None}
     ones = frozenset(name for name, cut in groups.items() if cut.total and not cut.site.params)
@@ -162,7 +162,7 @@ def _held(m: Map, program: TriggerProgram) -> bool:
             return all(_held(holder, program) for holder in _holders(m, program))
         case MapKind.DICTIONARY:
             return any(d.site == m.site and _held(d, program) for d in program.of_kind(MapKind.DOMAIN))
-        case MapKind.AUXILIARY | MapKind.GROUP | MapKind.ORDERED | MapKind.TOP:
+        case MapKind.AUXILIARY | MapKind.GROUP | MapKind.ORDERED | MapKind.TOP | MapKind.JOINED:
             return False
         case _:
             assert_never(m.kind)

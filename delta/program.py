@@ -32,7 +32,7 @@ class MapKind(Enum):
     """FLAT: the view's flat part. DICTIONARY: rows ⟨label, row⟩ of one site. DOMAIN: labels in use, with a count.
     AUXILIARY: what is left of a delta when its updates are taken out, kept so that statements need not join it. GROUP:
     what rows of a definition fold to, by place and key. ORDERED: rows of a definition, in an order, by place. TOP: the
-    first of them."""
+    first of them. JOINED: rows of several sources together, of which windows are asked for."""
 
     FLAT = "flat"
     DICTIONARY = "dictionary"
@@ -41,12 +41,18 @@ class MapKind(Enum):
     GROUP = "group"
     ORDERED = "ordered"
     TOP = "top"
+    JOINED = "joined"
 
     @property
     def passes_on(self) -> bool:
         """Whether statements see something else of such a map than its stored rows. It takes a turn like a part, and
         passes on how what they see changes: ``ripplenest/run/passing.py`` has the rule of each kind."""
-        return self in (MapKind.DOMAIN, MapKind.GROUP, MapKind.ORDERED, MapKind.TOP)
+        return self in (MapKind.DOMAIN, MapKind.GROUP, MapKind.ORDERED, MapKind.TOP, MapKind.JOINED)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether statements see the rows of such a map that are stored."""
+        return self in (MapKind.ORDERED, MapKind.JOINED)
 
 
 Ways = tuple[tuple[Comprehension, ...], ...]

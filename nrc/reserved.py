@@ -1,11 +1,11 @@
 """Names that are ours: what the tables of maps and arrays are called, and no relation or view can be.
 
 All that a state stores lies in tables that are told apart by name alone: stored parts (``R``, ``R.orders``), flat
-parts of views (``v``), dictionaries and domains of sites (``v/D[v.ys]``, ``v/Dom[v.ys]``), auxiliary maps and groups
-(``M/0123456789abcdef``, ``G/…``, ``O/…``, ``T/…``, shared by views) and arrays (``R.orders/arrays``). Parts and flat
-parts are called as users say; every other table has a name of a shape that these cannot have. So a map never meets a
-relation, and two maps meet only when they are the same: ``v`` has no ``/D[``, so the first one in ``v/D[ι]`` says where
-``v`` ends.
+parts of views (``v``), dictionaries and domains of sites (``v/D[v.ys]``, ``v/Dom[v.ys]``), auxiliary maps, groups
+and joins (``M/0123456789abcdef``, ``G/…``, ``J/…``, ``O/…``, ``T/…``, shared by views) and arrays
+(``R.orders/arrays``). Parts and flat parts are called as users say; every other table has a name of a shape that these
+cannot have. So a map never meets a relation, and two maps meet only when they are the same: ``v`` has no ``/D[``, so
+the first one in ``v/D[ι]`` says where ``v`` ends.
 
 Names are ours or theirs. All that a state stores lies in tables that are told apart by name. Parts of relations and
 flat parts of views are called as users say; every other table (``v/D[ι]``, ``v/Dom[ι]``, ``M/…``,
@@ -33,6 +33,11 @@ def of_a_map(name: str) -> bool:
 def is_shared(name: str) -> bool:
     """Whether ``name`` is that of a map of no view in particular, which is called by what it is."""
     return _SHARED.fullmatch(name) is not None
+
+
+def is_joined(name: str) -> bool:
+    """Whether ``name`` is that of a map of joined rows, which views share."""
+    return is_shared(name) and name.startswith("J/")
 
 
 def check_free_of_maps(name: str, where: str) -> None:

@@ -23,7 +23,7 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
             place = place_asked(c, var, rel)
-            kept = _binding(c, free_vars(place))
+            kept = binding(c, free_vars(place))
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
             is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
@@ -32,7 +32,7 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
 
 
-def _binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
+def binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
     """The generators ``needed``, and those that say for which places of a group these are read."""
     rels, todo, found = dict(c.generators), [*needed], set(needed)
     while todo:

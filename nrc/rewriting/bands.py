@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.reserved import is_shared
+from ripplenest.nrc.reserved import is_joined, is_shared
 from ripplenest.nrc.rewriting.sums import SIGNS, solved
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
 from ripplenest.nrc.types import LONG, Base, Type, nullable
@@ -143,9 +143,9 @@ def is_side(t: Elem, condition: Elem) -> bool:
 
 
 def is_in_order(rel: Rel) -> bool:
-    """Whether rows of a table can be stored in the order of a column that statements see: those of groups are, but not
-    those of sums that views share."""
-    return isinstance(rel, Grouped) or not is_shared(rel.name)
+    """Whether rows of a table can be stored in the order of a column that statements see: those of groups and of
+    joins are, but not those of sums that views share."""
+    return isinstance(rel, Grouped) or not is_shared(rel.name) or is_joined(rel.name)
 
 
 def stored(found: Sequence[Bound]) -> tuple[Bound, ...]:

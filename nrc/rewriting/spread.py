@@ -14,13 +14,13 @@ from functools import reduce
 
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.normal import is_sure
+from ripplenest.nrc.rewriting.once import may_be_copied
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Lit, Plus, SngBag, Top
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.walk import nodes, rebuild, rebuild_elem, unique_binders
 
 MANY = 16  # bags, of which so much is made
-MOST = 2_000  # nodes of what is made of each, all together
 
 
 def spread(e: Expr) -> Expr:
@@ -35,7 +35,7 @@ def _spread(e: Expr) -> Expr:
     found = rebuild(e, _spread, lambda t: t, lambda d: d)
     if isinstance(found, For) and isinstance(found.source, Plus):
         parts = [*_summands(found.source)]
-        if len(parts) <= MANY and _may_be_copied(found.body, len(parts)):
+        if len(parts) <= MANY and may_be_copied(found.body, len(parts)):
             made: Iterator[Expr] = (For(found.var, part, found.body) for part in parts)
             return reduce(Plus, made)
     return found
@@ -47,15 +47,6 @@ def _summands(e: Expr) -> Iterator[Expr]:
         yield from _summands(e.right)
     else:
         yield e
-
-
-def _may_be_copied(e: Expr, times: int) -> bool:
-    size = 0
-    for n in nodes(e):
-        size += times
-        if size > MOST or isinstance(n, SngBag | Group | Top | Let):
-            return False
-    return True
 
 
 def _known(e: Expr) -> Expr:

@@ -121,6 +121,8 @@ def _mermaid_shape(kind: Kind) -> tuple[str, str]:
             return "[\\", "\\]"
         case MapKind.TOP:
             return "[/", "\\]"
+        case MapKind.JOINED:
+            return ">", "]"
         case _:
             assert_never(kind)
 
@@ -159,6 +161,8 @@ def _dot_shape(kind: Kind) -> str:
             return "invtrapezium"
         case MapKind.TOP:
             return "trapezium"
+        case MapKind.JOINED:
+            return "house"
         case _:
             assert_never(kind)
 

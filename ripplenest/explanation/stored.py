@@ -66,6 +66,8 @@ def _stands_for(m: Map, view: str) -> str:
             return f"all rows of {site}, in order by place"
         case MapKind.TOP:
             return f"the first rows of {site}, by place"
+        case MapKind.JOINED:
+            return "rows of several sources together, as windows and places ask for them"
         case _:
             assert_never(m.kind)
 

@@ -26,7 +26,8 @@ from ripplenest.plan.telling import telling
 from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
-READABLE = (MapKind.DOMAIN, MapKind.GROUP, MapKind.TOP)  # of which columns are stored as statements see them
+# of which columns are stored as statements see them
+READABLE = (MapKind.DOMAIN, MapKind.GROUP, MapKind.TOP, MapKind.JOINED)
 Names = Mapping[str, tuple[str, ...]]  # of the columns of tables
 
 
@@ -223,7 +224,9 @@ class Plan:
     def tells(self, r: Running) -> bool:
         """Whether what ``r`` reads is stored as statements see it."""
         asked = self.passing.get(r.asked)
-        return asked is not None and asked.kind is MapKind.DOMAIN and r.of not in (*self.shown, *self.auxiliaries)
+        of = self.shown.get(r.of)
+        is_stored = of.kind in READABLE if of is not None else r.of not in self.auxiliaries
+        return asked is not None and asked.kind is MapKind.DOMAIN and is_stored
 
     @cached_property
     def shown(self) -> dict[str, PlannedMap]:
@@ -338,7 +341,8 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     found: dict[str, dict[Index, None]] = {}
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
-    for m in (m for level in levels for m in level if m.kind.passes_on or m.folding is not None):
+    looked_up = (m for level in levels for m in level if m.kind.passes_on or m.folding is not None)
+    for m in (m for m in looked_up if m.kind is not MapKind.JOINED):
         # What a row was before the batch is looked up by what tells it apart; one without columns is all there is.
         if own := m.own_key:
             found.setdefault(m.name, {})[own] = None

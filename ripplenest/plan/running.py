@@ -18,7 +18,7 @@ class Running:
     is what the nearest one ``near`` it does that has fewer rows, and the rows between the two. So of places in the
     table ``asked`` that come, no more is read. Places are stored in their order (``in_order``), and rows of the table
     ``of`` in theirs. ``edge``: the columns of a place that rows compare with, and how they do with those of the one
-    near it which this has not (``beyond``)."""
+    near it which this has not (``beyond``). Rows ``have_changed`` that have their turn before places."""
 
     window: Window
     asked: str
@@ -28,6 +28,7 @@ class Running:
     rows: Ordering
     edge: tuple[Col, ...]
     beyond: str
+    have_changed: bool
 
     @property
     def asks(self) -> tuple[int, ...]:
@@ -53,7 +54,7 @@ def running(p: Product, keyed: int) -> Running | None:
         return None
     ((fn, of),), places, rows = w.edges, p.sources[w.places], p.sources[w.rows]
     edge, by = (tuple(c for c in some if isinstance(c, Col)) for some in (of, w.by))
-    if len(edge) < len(of) or len(by) < len(of) or places.at is not At.DELTA or rows.at is not At.NEW:
+    if len(edge) < len(of) or len(by) < len(of) or places.at is not At.DELTA:
         return None
     key, own = (sorted(c.column for c in some) for some in (w.keys_of_places, w.keys_of_rows))
     every = tuple(Col(w.places, i, t) for i, t in enumerate(places.types))
@@ -63,4 +64,5 @@ def running(p: Product, keyed: int) -> Running | None:
         return None
     near = tuple(By(c.column, (fn in UPPER) != turned) for c, turned in zip(edge, w.turned, strict=True))
     asc, key_of_rows = Ordering(tuple(key), (By(edge[0].column),)), Ordering(tuple(own), (By(by[0].column),))
-    return Running(w, places.table, rows.table, Ordering(asc.key, near), asc, key_of_rows, edge, OPPOSITE[fn])
+    orders = Ordering(asc.key, near), asc, key_of_rows
+    return Running(w, places.table, rows.table, *orders, edge, OPPOSITE[fn], rows.at is At.NEW)

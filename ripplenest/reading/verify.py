@@ -170,6 +170,8 @@ def _called(m: Map, view: str) -> str:
             what = f"rows of {site} in order"
         case MapKind.TOP:
             what = f"the first rows of {site}"
+        case MapKind.JOINED:
+            what = "joined rows"
         case _:
             assert_never(m.kind)
     return f"view {part(view)}, {what}"

@@ -9,8 +9,6 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sums import Sums
 from ripplenest.nrc.types import Base
-from ripplenest.plan.groups import Folding
-from ripplenest.plan.halves import halves
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
@@ -58,31 +56,12 @@ class LocalJoiner:
     def _left(self, task: Task, made: Contributions) -> Iterator[Task]:
         """What of a task must be joined: the rest is folded as windows (``vector/windows.py``)."""
         p, f = task.product, made.fold
-        if (every := self._of_joins(task, f)) is not None:
-            for pieces in every:
-                made.add_piece(pieces)
-            return
         for inputs in windows.parts(p, f, task.inputs, self._room):
             found = windows.pieces(p, f, inputs)
             if found is None:
                 yield task if inputs is task.inputs else evolve(task, inputs=tuple(inputs))
             else:
                 made.add_piece(found)
-
-    def _of_joins(self, task: Task, f: Folding) -> list[Rows] | None:
-        """What is folded of a task whose windows are of a join (``plan/halves.py``); None where that is not worth it.
-        """
-        h = None if task.looked else halves(task.product, f.keys)
-        if h is None or not windows.may_be_worth([len(rows) for rows in task.inputs], h.places):
-            return None
-        target = Target(task.target, h.both.sources[1].types, task.target)
-        rows = self.join([evolve(task, product=h.rows)], [target])[task.target]
-        found = []
-        for inputs in windows.parts(h.both, f, (task.inputs[h.places], rows), self._room):
-            if (pieces := windows.pieces(h.both, f, inputs)) is None:
-                return None
-            found.append(pieces)
-        return found
 
 
 def _apart(tasks: Sequence[Task]) -> set[str]:

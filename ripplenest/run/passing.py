@@ -12,7 +12,6 @@ from ripplenest.data import columnar
 from ripplenest.data.columnar import places_in
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.seen import Seen
-from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.run import answers, marginals
 from ripplenest.run.sizes import are_few
@@ -22,7 +21,7 @@ from ripplenest.version.version import Tables
 def seen_of(m: PlannedMap | None) -> Seen | None:
     """The same of any rows of a table, without looking at others; None of a sum map. Of a fold that has a row for every
     place it is what is stored: the answers of nothing are in no table."""
-    if m is None or m.kind is MapKind.ORDERED:
+    if m is None or m.kind.is_plain:
         return Seen()
     if not m.kind.passes_on:
         return None if m.folding is not None else Seen()
@@ -33,7 +32,7 @@ def seen_of(m: PlannedMap | None) -> Seen | None:
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
     """What statements see of the stored ``rows`` of a table; of a part, and of most maps that pass nothing on, all."""
-    if m is None or m.kind is MapKind.ORDERED:
+    if m is None or m.kind.is_plain:
         return rows
     if m.answers is not None:
         return answers.seen(m.answers, rows) if m.kind.passes_on else marginals.seen(m, rows)

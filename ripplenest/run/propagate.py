@@ -17,7 +17,6 @@ from attrs import field, frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
-from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
@@ -221,7 +220,7 @@ def _with_told(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> tuple[Ro
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
     run.moved[m.name] = change
-    if m.kind is MapKind.ORDERED:
+    if m.kind.is_plain:
         run.changes[m.name] = change
     elif m.answers is None:
         run.changes[m.name] = _stepped(run, m, change).seen

@@ -4,8 +4,9 @@ Of rows R before a batch and ΔR, with places L that the totals T of before the 
 
     T(l) = T(p) ⊎ {r ∈ R | p < r ≤ l} ⊎ {r ∈ ΔR | r ≤ l}        p = the greatest of L that is less than l
 
-and what goes is T(l), with what ΔR adds to it, as rows take their turn before places. So what is read is what lies
-between a place and the next one, and not all rows up to it: of a place at the end, hardly any.
+and what goes is T(l), with what ΔR adds to it, as rows take their turn before places: ΔR is ∅ where they do not. So
+what is read is what lies between a place and the next one, and not all rows up to it: of a place at the end, hardly
+any.
 
 Law (running = joined): these are the contributions of the statement.
 """
@@ -54,7 +55,7 @@ def contributed(run: Run, m: PlannedMap, p: Product, r: Running) -> Rows | None:
         return None
     near = _near(run, r, columnar.positive(places))
     found = [_held(run, m, near, columnar.negative(places)), *_between(run, m, p, r, near)]
-    if r.of in run.changes:
+    if r.have_changed and r.of in run.changes:
         found.append(windows.folded(p, m.adding, r.window, run.indexed(places), run.indexed(run.changes[r.of])))
     pieces = [rows for rows in found if rows is not None]
     return pieces[0].plus(*pieces[1:]) if len(pieces) == len(found) else None

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 from support.choices import Choices
+from support.joined import joined_case
 from support.laws import law
 from support.programs import Running, planned, query_of
 from support.running import running_query
@@ -22,7 +23,7 @@ from ripplenest.plan.running import Running as Told
 from ripplenest.plan.windows import window
 from ripplenest.run import running, sizes
 from ripplenest.run.inputs import Run
-from ripplenest.run.joiner import Joiner, PythonJoiner, Task
+from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.local import LocalJoiner
 from ripplenest.vector import folding, windows
 
@@ -30,10 +31,12 @@ COUNTS: Counter[str] = Counter()
 NEVER = 1 << 60
 ROWS_ONLY = 2.0  # where no larger sum fits, nothing is told
 T = TypeVar("T")
-TELL, FOLD, OF_JOINS = running.contributed, windows.folded, LocalJoiner._of_joins
+TELL, FOLD = running.contributed, windows.folded
 
 
 def running_case(c: Choices) -> tuple[Case, bool]:
+    if c.one_in(3):
+        return joined_case(c), False
     schema = random_schema(c)
     return case_of(c, schema, running_query(c, schema), 3), c.one_in(8)
 
@@ -51,6 +54,9 @@ def told(run: Run, m: PlannedMap, p: Product, r: Told) -> Rows | None:
         COUNTS["come"] += any(n > 0 for n in rows.values())
         COUNTS["go"] += any(n < 0 for n in rows.values())
         COUNTS["rows change"] += r.of in run.changes
+        COUNTS["of joins"] += r.of.startswith("J/")
+        COUNTS["of groups"] += r.of.startswith("G/") or "/G[" in r.of
+        COUNTS["rows come later"] += not r.have_changed
         COUNTS["something"] += any(found.counts().values())
         COUNTS["of doubles"] += any(a.of == "real" for a in m.adding.accumulators)
     return found
@@ -62,13 +68,6 @@ def folded(p: Product, f: Folding, *given: Any) -> Rows | None:
     assert own is not None
     COUNTS["folded"] += found is not None and len(found) > 0
     COUNTS["both edges"] += found is not None and len(found) > 0 and len(own.edges) > 1
-    return found
-
-
-def of_joins(joiner: LocalJoiner, task: Task, f: Folding) -> list[Rows] | None:
-    """What is folded of joins, of which it is counted how often there was something."""
-    found = OF_JOINS(joiner, task, f)
-    COUNTS["of joins"] += found is not None and sum(map(len, found)) > 0
     return found
 
 
@@ -107,7 +106,6 @@ def in_windows(by_rows: bool, work: Callable[[], T]) -> T:
         patch.setattr(running, "WORTH", 0)
         patch.setattr(running, "contributed", told)
         patch.setattr(windows, "folded", folded)
-        patch.setattr(LocalJoiner, "_of_joins", of_joins)
         patch.setattr(folding, "SAFE", ROWS_ONLY if by_rows else folding.SAFE)
         return work()
 
@@ -123,8 +121,9 @@ def joined(work: Callable[[], T]) -> T:
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")
-    often = ("told", "upper", "lower", "open", "closed", "of a key", "come", "go", "rows change", "something", "folded")
-    assert all(COUNTS[what] > many(4, 200) for what in often), COUNTS
-    assert all(COUNTS[what] > many(0, 50) for what in ("of doubles", "of ties", "both edges", "of joins")), COUNTS
+    ways = ("told", "upper", "lower", "open", "closed", "of a key", "come", "go", "something", "folded")
+    assert all(COUNTS[what] > many(4, 200) for what in (*ways, "rows change", "of joins")), COUNTS
+    seldom = ("of doubles", "of ties", "both edges", "of groups", "rows come later")
+    assert all(COUNTS[what] > many(0, 50) for what in seldom), COUNTS
 
 

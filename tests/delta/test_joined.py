@@ -1,0 +1,77 @@
+"""With maps of what is joined below windows, or without them, all else that is stored is the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from attrs import evolve
+from support.joined import joined_case
+from support.laws import law
+from support.programs import Running, planned, query_of
+from support.sizes import many
+from support.strategies import Case
+
+from ripplenest.delta import compile as compiling
+from ripplenest.delta.compile import Stages
+from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.syntax import Call, Total, Tuple
+from ripplenest.plan.planned import Plan
+from ripplenest.shred.values import Parts
+
+COUNTS: Counter[str] = Counter()
+
+
+@law(joined_case, examples=many(300, 6_000))
+def test_with_or_without(case: Case) -> None:
+    query = query_of(case.schema, case.query)
+    stages, plan = planned(query)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "with_joins", lambda maps: maps)
+        _, alone = planned(query)
+    joins = stages.program.of_kind(MapKind.JOINED)
+    count(joins, stages)
+    for parts, own, other in zip(databases(case), states(plan, case), states(alone, case), strict=False):
+        common = own.maps().keys() & other.maps().keys()
+        assert {name: own.maps()[name] for name in common} == {name: other.maps()[name] for name in common}
+        assert own.nested() == evaluate(case.query, evolve(case, parts=parts).db)
+        COUNTS["joined and something"] += any(own.maps()[m.name] for m in joins) and bool(own.nested())
+
+
+def databases(case: Case) -> list[Parts]:
+    steps = case.steps()
+    return [*(parts for parts, _ in steps), steps[-1][1].after(steps[-1][0])]
+
+
+def states(plan: Plan, case: Case) -> list[Running]:
+    """All states, up to where one has no value."""
+    found: list[Running] = []
+    try:
+        found.append(Running.start(plan, case.parts))
+        for batch in case.batches:
+            found.append(found[-1].apply(batch.delta))
+    except EvaluationError:
+        COUNTS["no value"] += 1
+    return found
+
+
+def count(joins: Sequence[Map], stages: Stages) -> None:
+    COUNTS["joins"] += len(joins)
+    COUNTS["several"] += len(joins) > 1
+    for m in joins:
+        (c,) = m.products
+        assert isinstance(c.head, Tuple)
+        COUNTS["with totals"] += any(isinstance(rel, Total) for _, rel in c.generators)
+        COUNTS["of joins"] += any(rel.name.startswith("J/") for _, rel in c.generators)
+        COUNTS["computed"] += any(isinstance(t, Call) for _, t in c.head.fields)
+        readers = {own.kind.value for own in stages.program.maps if m.name in own.reads}
+        COUNTS.update(f"read by {kind}" for kind in readers)
+
+
+def test_enough_was_met() -> None:
+    if not COUNTS:
+        pytest.skip("the law did not run here")
+    often = ("joins", "several", "joined and something", "with totals", "of joins", "computed", "read by group")
+    read = ("read by flat", "read by dictionary", "read by domain", "read by joined")
+    assert all(COUNTS[what] > many(4, 100) for what in (*often, *read)), COUNTS
