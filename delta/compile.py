@@ -28,23 +28,14 @@ from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, stra
 from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.rewriting import alternatives, extremes
-from ripplenest.nrc.rewriting.absent import apart
-from ripplenest.nrc.rewriting.beyond import beyond
-from ripplenest.nrc.rewriting.cases import in_cases
-from ripplenest.nrc.rewriting.distinct import distinct
 from ripplenest.nrc.rewriting.exact import exact
-from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import definitions, normal, term
 from ripplenest.nrc.rewriting.once import once
-from ripplenest.nrc.rewriting.others import others
 from ripplenest.nrc.rewriting.positive import check_positive
-from ripplenest.nrc.rewriting.rekey import rekeyed
+from ripplenest.nrc.rewriting.rewritten import rewritten
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.rewriting.sink import sink
 from ripplenest.nrc.rewriting.sooner import sooner
-from ripplenest.nrc.rewriting.spread import spread
-from ripplenest.nrc.rewriting.valid import valid
 from ripplenest.nrc.syntax import (
     Call,
     DictLit,
@@ -127,7 +118,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
 def front(query: Query, options: Options) -> Front:
     """The stages before anything is derived."""
     nested, row = _typed(query)
-    shredded, sites = _shredded(_rekeyed(nested, query, options.keys), query.keys)
+    shredded, sites = _shredded(rewritten(nested, dict(query.relations), options.keys), query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
@@ -177,19 +168,6 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     nested = simplify(sink(sooner(simplify(exact(once(query.body))))))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
-
-
-def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
-    """``nested`` with rows read by their keys, and where they lie for a clock that moves. ``unique`` columns of a part
-    that is a dictionary are those of its label and of the fields that are the key of a row there."""
-    flat = dict(query.relations)
-    inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
-    keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    told = spread(measured(nested))
-    first = others(beyond(distinct(told, keys), keys), keys)
-    by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
-    found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
-    return nested if found is told else simplify(found)
 
 
 def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:

@@ -33,7 +33,7 @@ from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
 from ripplenest.nrc.rewriting.presence import is_absence, is_presence
-from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, rows_of, without
+from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -50,7 +50,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, rebuild, rebuild_elem, replace_elem
 
 
 def beyond(e: Expr, keys: Keys) -> Expr:
@@ -59,7 +59,7 @@ def beyond(e: Expr, keys: Keys) -> Expr:
         return e
 
     def inside(e: Expr) -> Expr:
-        return _inside(e, Around(keys), Names(frozenset(n.var for n in nodes(e) if isinstance(n, For | Group))))
+        return _inside(e, Around(keys), free_names(e)[0])
 
     return passed(e, inside)
 
@@ -107,8 +107,8 @@ class _Furthest:
 
 def _furthest(g: Group, around: Around) -> _Furthest | None:
     """What ``g`` asks rows for that are the same for several rows around them."""
-    inner, conditions, head = rows_of(g.of, around, frozenset())
-    own = inner.rows.keys() - around.rows.keys()
+    inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
+    own = own_rows(inner, around)
     wanted = None if head is None else _wanted(g, head, inner)
     if wanted is None or not own or not all(is_total(c, inner.types) for c in wanted):
         return None
@@ -143,9 +143,14 @@ def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
             match asked:
                 case Call("coalesce", (Call(op, args), Lit(True))) if op in SWAPPED:
                     return [Call(OPPOSITE[op], args)]
-                case Call(op, args) if op in SWAPPED and not may_be_null(elem_type(asked, inner.types)):
+                case Call(op, args) if op in SWAPPED and _is_never_null(asked, inner):
                     return [Call(OPPOSITE[op], args)]
     return None
+
+
+def _is_never_null(t: Elem, around: Around) -> bool:
+    """Of what reads more than stored rows and totals, a group's keys, it is not known."""
+    return free_vars(t) <= around.types.keys() and not may_be_null(elem_type(t, around.types))
 
 
 @frozen

@@ -26,7 +26,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
-from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, rows_of, without
+from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -116,8 +116,8 @@ class _Rows:
 
 def _rows(g: Group, around: Around) -> _Rows | None:
     """The rows of ``g``, if they are those of relations and inner bags, and nothing that is asked of them can fail."""
-    inner, conditions, head = rows_of(g.of, around, frozenset())
-    own = inner.rows.keys() - around.rows.keys()
+    inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
+    own = own_rows(inner, around)
     if head is None or not own:
         return None
     made = (*(t for _, t in g.keys or ()), *(a for f in g.folds for a in f.args))

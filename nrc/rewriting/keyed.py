@@ -95,6 +95,13 @@ class Around:
         """Π of the stored rows, and of the totals."""
         return {**{x: row.type for x, row in self.rows.items()}, **self.answers}
 
+    def rows_of(self, variables: AbstractSet[str]) -> AbstractSet[str]:
+        """The rows that these are, or that they are totals for."""
+        totals = frozenset(x for x in variables if x in self.totals)
+        if not totals:
+            return variables
+        return self.rows_of(frozenset(variables - totals).union(*(free_vars(self.totals[x]) for x in totals)))
+
     @property
     def moving(self) -> AbstractSet[str]:
         """What moves by itself: rows that constants alone tell, and totals that are one value for all rows."""

@@ -4,10 +4,13 @@
 
 A name of its own says nothing of what is kept, and rules that ask what rows are made of need not look behind it: what
 is compared of rows, or with a clock, is looked up whether ``[e for e in E if e.ok]`` has a name or not. Inner bags and
-groups are told by their sites, so those that are read more than once keep the name.
+groups are told by their sites, so those that are read more than once keep the name, but ``everywhere``, where totals
+stand in all places: a rule that wants to know of what rows they are may need that.
 
-Law: ⟦once e⟧ = ⟦e⟧.
+Law: ⟦once e⟧ = ⟦everywhere e⟧ = ⟦e⟧.
 """
+
+from collections.abc import Callable
 
 from ripplenest.nrc.syntax import Expr, Group, Let, LetVar, SngBag, Top
 from ripplenest.nrc.walk import nodes, rebuild, replace_let, unique_binders
@@ -17,26 +20,36 @@ MOST = 2_000  # nodes of what is read several times, all together
 
 def once(e: Expr) -> Expr:
     """``e``, a nested term, without names that say nothing."""
-    return unique_binders(_once(unique_binders(e))) if any(isinstance(n, Let) for n in nodes(e)) else e
+    return _copied(e, lambda bound, times: times == 1 or may_be_copied(bound, times))
 
 
-def _once(e: Expr) -> Expr:
-    match rebuild(e, _once, lambda t: t, lambda d: d):
-        case Let(name, bound, body) if _is_copied(bound, sum(n == LetVar(name) for n in nodes(body))):
-            return replace_let(body, name, bound)
-        case rebuilt:
-            return rebuilt
+def everywhere(e: Expr) -> Expr:
+    """The same without names of rows and their totals; ``e`` itself where there are none."""
+    return _copied(e, lambda bound, times: may_be_copied(bound, times, totals=True))
 
 
-def _is_copied(bound: Expr, times: int) -> bool:
-    return times == 1 or may_be_copied(bound, times)
+def _copied(e: Expr, is_copied: Callable[[Expr, int], bool]) -> Expr:
+    def copied(e: Expr) -> Expr:
+        match rebuild(e, copied, lambda t: t, lambda d: d):
+            case Let(name, bound, body) if is_copied(bound, sum(n == LetVar(name) for n in nodes(body))):
+                return replace_let(body, name, bound)
+            case rebuilt:
+                return rebuilt
+
+    if not any(isinstance(n, Let) for n in nodes(e)):
+        return e
+    apart = unique_binders(e)
+    found = copied(apart)
+    return e if found is apart else unique_binders(found)
 
 
-def may_be_copied(e: Expr, times: int) -> bool:
-    """Whether ``e`` may stand in so many places: it makes no inner bags, folds nothing, and is not too much."""
+def may_be_copied(e: Expr, times: int, totals: bool = False) -> bool:
+    """Whether ``e`` may stand in so many places: it makes no inner bags, folds nothing but perhaps ``totals``, and is
+    not too much."""
     size = 0
     for n in nodes(e):
         size += times
-        if size > MOST or isinstance(n, SngBag | Group | Top | Let):
+        is_total = totals and isinstance(n, Group) and n.keys is None
+        if size > MOST or (isinstance(n, SngBag | Group | Top | Let) and not is_total):
             return False
     return True

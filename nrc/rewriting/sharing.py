@@ -36,18 +36,27 @@ def are_one(equal: Sequence[Elem | None], rows: AbstractSet[str], around: Around
     return None in equal or rows <= told | around.moving
 
 
-def rows_of(e: Expr, around: Around, own: AbstractSet[str]) -> tuple[Around, Sequence[Elem], Elem | None]:
+def rows_of(
+    e: Expr, around: Around, own: AbstractSet[str], totals: bool = False
+) -> tuple[Around, Sequence[Elem], Elem | None]:
     """What is around the rows of ``e``, below rows ``own``, their conditions, and what they are; None where they are of
-    more than relations and their inner bags."""
+    more than relations and their inner bags, and perhaps of ``totals`` of these rows alone."""
     match e:
         case For(var, Pred(cond), body) if var not in free_vars(body):
-            inner, conditions, head = rows_of(body, around, own)
+            inner, conditions, head = rows_of(body, around, own, totals)
             return inner, [*conjuncts(cond), *conditions], head
         case For(var, Rel() | Flatten(Sng()) as source, body) if free_vars(source) <= own:
-            return rows_of(body, around.below(var, source), own | {var})
+            return rows_of(body, around.below(var, source), own | {var}, totals)
+        case For(var, Group(keys=None) as source, body) if totals and free_vars(source) and free_vars(source) <= own:
+            return rows_of(body, around.below(var, source), own | {var}, totals)
         case Sng(head):
             return around, [], head
     return around, [], None
+
+
+def own_rows(inner: Around, around: Around) -> AbstractSet[str]:
+    """What is around a place ``inner`` of ``around``, and not there: rows, and totals of them."""
+    return inner.types.keys() - around.types.keys()
 
 
 def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:
@@ -71,7 +80,7 @@ def compared_with(c: Call, own: AbstractSet[str]) -> tuple[str, Elem, Elem] | No
 
 def is_shared(equal: Sequence[Elem | None], other: Elem, around: Around) -> bool:
     """Whether rows that have ``other`` values have what is ``equal``; what a clock is compared with stays with it."""
-    free = free_vars(other)
+    free = around.rows_of(free_vars(other))
     is_still = free <= around.rows.keys() and not free & around.moving
     return is_still and other not in equal and not are_one(equal, free, around)
 

@@ -72,6 +72,8 @@ class Views:
         conditions = [f"{own} {op} {edge}", *self.c.pick(([], [f"{x}.g = {s}.g"], [f"{x}.g <=> {s}.g"]))]
         where = " and ".join(conditions[:: self.c.pick((1, -1))])
         rows = f"(for {x} in {source} where {where} union sng({x}))"
+        if self.c.one_in(5):  # how many different ones
+            return f"fold[{self.site()}](z in group[{self.site()}](z in {rows} by v: z.{of}) of v: count())"
         fold = self.c.pick(("count()", f"sum(z.{of})", "count()", f"max(z.{of})", f"avg(z.{of})"))
         return f"fold[{self.site()}](z in {rows} of v: {fold})"
 
@@ -81,10 +83,20 @@ class Views:
             return self.window(source, s, fields)
         return f"fold[{self.site()}](z in (for y in {source} where y.a > {s}.a union sng(y)) of v: min(z.a))"
 
+    def some(self, source: str) -> str:
+        """Whether there is some row up to ``s``, or beyond it, or none, if it is asked."""
+        if not self.c.one_in(4):
+            return ""
+        more, op = self.c.pick(("", " and y.g = s.g", " and y.b > 0")), self.c.pick(("<", "<=", ">", ">="))
+        rows = f"for y in {source} where y.a {op} s.a{more} union sng(y)"
+        says = self.c.pick(("n.v", "not n.v", "not n.v"))
+        return f"for n in fold[{self.site()}](z in ({rows}) of v: any()) union for _ in p({says}) union "
+
     def view(self) -> str:
         fields = ("id", "a", "a", "b")
         named, window = f"let X := {self.rows()} in ", self.first("X", "s", fields)
-        asked, ranked = f"for s in X union for r in {window} union ", "⟨id: s.id, g: s.g, a: r.v, b: s.b⟩"
+        some = self.some("X")
+        asked, ranked = f"for s in X union {some}for r in {window} union ", "⟨id: s.id, g: s.g, a: r.v, b: s.b⟩"
         match self.c.number(6):
             case 0:  # windows of windows
                 above = f"for p in {self.window('Y', 'u', 'ab')} union sng(⟨id: u.id, v: p.v⟩)"

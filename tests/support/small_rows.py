@@ -20,6 +20,32 @@ BESIDE_A_CLOCK = {
 """Rows in groups, some with ids, and a clock."""
 
 
+TOTALS = {
+    "b": "for t in fold[t](y in (for q in B where q.g = b.v union sng(q.v)) of m: max(y)) union ",
+    "a": "for u in fold[u](y in (for q in A where q.h = a.h union sng(q.w)) of m: max(y)) union ",
+}
+"""What rows b, and those around them, have as totals t.m and u.m."""
+
+
+def with_totals(c: Choices, term: str) -> str:
+    """``term``, of rows b of a table and a around them, of which some values are those of totals instead."""
+    own, around = c.one_in(4), c.one_in(4)
+    head, *rows = term.split("for b in ")
+    term = "for b in ".join([head, *(map(_with_total, rows) if own else rows)])
+    if around and "for a in A union " in term:
+        head, between, rows = term.partition("for a in A union ")
+        term = head + between + TOTALS["a"] + rows.replace("a.v", "u.m", c.number(3) + 1)
+    return term
+
+
+def _with_total(rows: str) -> str:
+    """What follows ``for b in``."""
+    table, between, rest = rows.partition(" union ")
+    found, _, where = table.partition(" where ")
+    kept = f"for _ in p({where}) union " if where else ""
+    return f"{found}{between}{TOTALS['b']}" + (kept + rest).replace("b.v", "t.m")
+
+
 def value(c: Choices, kind: str) -> object:
     """One of four numbers of a ``kind``."""
     return c.number(4) if kind == "long" else c.number(4) / 2
