@@ -168,11 +168,11 @@ def _call(fn: str, args: list[Elem], pi: Context) -> Elem:
     """``fn`` of arguments some of which may have become wider: the function of the same meaning that takes them."""
     types = [elem_type(a, pi) for a in args]
     bases = [t for t in types if isinstance(t, Base)]
-    scalar = SCALARS[fn]
-    if len(bases) < len(types) or scalar.rule(bases) is not None:
-        return Call(fn, tuple(args))
-    if fn == f"to_{bases[0].kind}":
+    found = SCALARS[fn].rule(bases) if len(bases) == len(types) else None
+    if bases and fn == f"to_{bases[0].kind}" and found in (None, bases[0]):  # as no source says what it is already
         return args[0]
+    if len(bases) < len(types) or found is not None:
+        return Call(fn, tuple(args))
     op = fn if fn in OPERATORS else fn.rpartition("_")[0]
     return coerce(op, list(zip(args, bases, strict=True)))[0]
 
