@@ -7,7 +7,8 @@
 What a place comes to is told by the one near it and the rows between the two, if these are rows of one table, in its
 order (``plan/running.py``); the order of a join is in no table, and each batch read all rows of a key. So customers
 that are ranked by what their orders come to are rows of J. And of those who ask for a place that is made of several
-sources, each row of J says for which: when a place comes to something else, they are found there at once.
+sources, each row of J says for which: when a place comes to something else, they are found there at once. Rows with
+totals that are asked for by what is computed of them, by the month of a day, are rows of J as well.
 
 J is a function of parts and of maps below it, has the columns that its readers need and no other, and is shared by
 views as groups are (``groups/shared.py``). What readers see of it are the rows that are stored. What is one value for
@@ -24,9 +25,9 @@ from ripplenest.delta.factor import Columns, Factor, components, in_one_order, n
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.paths import column_of, columns_read
 from ripplenest.nrc.rewriting.bands import SWAPPED
-from ripplenest.nrc.rewriting.equations import EQUALITIES, place_asked
+from ripplenest.nrc.rewriting.equations import EQUALITIES, place_told
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, term
-from ripplenest.nrc.syntax import At, Call, Elem, Grouped, Proj, Total, Tuple, Var
+from ripplenest.nrc.syntax import At, Call, Elem, Grouped, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.walk import free_vars, nodes, replace_elem
 from ripplenest.shred.domains import binding
 
@@ -48,6 +49,18 @@ class Join:
     def read(self) -> frozenset[str]:
         return frozenset(self.variables)
 
+    def is_scattered(self, asked: Sequence[Elem]) -> bool:
+        """Whether no key finds the rows that are ``asked`` for by this, as it is computed, of several sources, or what
+        a total comes to; and no map of what deltas join has them, as these have no totals (``factor.py``)."""
+        totals = {var for var in self.read if isinstance(self._rel(var), Total)}
+        of = {var for t in asked for var in free_vars(t)}
+        computed = any(column_of(t) is None for t in asked)
+        return bool(totals) and {*asked} <= {*self.columns} and (len(of) > 1 or bool(of & totals) or computed)
+
+    def _rel(self, var: str) -> Rel:
+        called = self.variables[var]
+        return next(rel for name, rel in self.own.generators if Var(name) == called)
+
     def called(self, column: Elem) -> Elem:
         """A column under the names of ``own``."""
         return replace_elem(column, self.variables)
@@ -56,8 +69,9 @@ class Join:
 def with_joins(maps: Sequence[Map]) -> tuple[Map, ...]:
     """``maps`` that read the joins which windows among them ask for, and these joins behind them. Windows come behind
     those that they read."""
-    for name in [m.name for m in maps if _is_window(m, maps)]:
-        maps = _with_joins_of(name, maps)
+    for m in maps:
+        if m.cut is not None:
+            maps = _with_joins_of(m.name, _is_window(m, maps), maps)
     return tuple(maps)
 
 
@@ -65,7 +79,7 @@ def _is_window(m: Map, maps: Sequence[Map]) -> bool:
     """Whether what places of ``m`` come to is told by how rows compare with them."""
     if m.ranking is not None:
         return m.ranking.edge is not None
-    places = {d.name for d in maps if d.kind is MapKind.DOMAIN and d.site == m.site} if m.group is not None else set()
+    places = {d.name for d in maps if d.kind is MapKind.DOMAIN and d.site == m.site}
     return any(_compares(c, frozenset(var for var, rel in c.generators if rel.name in places)) for c in m.products)
 
 
@@ -75,17 +89,17 @@ def _compares(c: Comprehension, places: frozenset[str]) -> bool:
     return any(free_vars(n) & places and free_vars(n) - places for n in calls)
 
 
-def _with_joins_of(window: str, maps: Sequence[Map]) -> Sequence[Map]:
-    """``maps`` with the joins that ``window`` asks for, and those who ask for places of it."""
+def _with_joins_of(group: str, is_window: bool, maps: Sequence[Map]) -> Sequence[Map]:
+    """``maps`` with the joins that ``group`` asks for, and of a window those who ask for places of it."""
     domains = {m.name: m.site for m in maps if m.kind is MapKind.DOMAIN}
     found: dict[Key, list[Join]] = {}
     for m in maps:
         for i, c in enumerate(m.products):
-            joins = _joins(c, c.variables(), domains) if m.name == window else _asking(c, window, domains)
-            found[m.name, i] = [*joins]
+            joins = _asked(c, domains) if m.name == group else _asking(c, group, domains)
+            found[m.name, i] = [j for j, own in joins if is_window or j.is_scattered(own)]
     wanted = {j.name for joins in found.values() for j in joins}
     for m in maps:
-        if (site := domains.get(m.name)) is not None and site.name == window:
+        if (site := domains.get(m.name)) is not None and site.name == group:
             for i, c in enumerate(m.products):
                 found[m.name, i] = [j for j in _joins(c, c.variables(), domains) if j.name in wanted]
     every = [j for joins in found.values() for j in joins]
@@ -93,16 +107,28 @@ def _with_joins_of(window: str, maps: Sequence[Map]) -> Sequence[Map]:
     return [*(_reading(m, found, made) for m in maps), *(own.map for own in made.values())]
 
 
-def _asking(c: Comprehension, window: str, domains: Collection[str]) -> Iterator[Join]:
-    """What says together for which place of ``window`` a product asks."""
+Asked = tuple[Join, tuple[Elem, ...]]  # what is joined, and by what of it rows are asked for
+
+
+def _asked(c: Comprehension, domains: Collection[str]) -> Iterator[Asked]:
+    """The rows of a group, which are asked for by places."""
+    places = {var for var, rel in c.generators if rel.name in domains}
+    for join in _joins(c, c.variables(), domains):
+        yield join, tuple(own for own, other in _sides(c, join.read) if free_vars(other) & places)
+
+
+def _asking(c: Comprehension, group: str, domains: Collection[str]) -> Iterator[Asked]:
+    """What says together for which place of ``group`` a product asks."""
     taken: frozenset[str] = frozenset()
     for var, rel in c.generators:
-        if isinstance(rel, Grouped) and rel.name == window:
-            read = free_vars(place_asked(c, var, rel))
+        if isinstance(rel, Grouped) and rel.name == group:
+            place = place_told(c, var, rel)
+            args = () if place is None else tuple(t for _, t in place.args)
+            read = frozenset[str]().union(*map(free_vars, args))
             for join in _joins(c, binding(c, read), domains):
-                if len(read & join.read) > 1 and not join.read & taken:
+                if not join.read & taken:
                     taken |= join.read
-                    yield join
+                    yield join, tuple(t for t in args if free_vars(t) & join.read)
 
 
 def _joins(c: Comprehension, variables: Collection[str], domains: Collection[str]) -> Iterator[Join]:
@@ -138,7 +164,8 @@ def _is_told(c: Comprehension, var: str, rel: Total, own: Comprehension) -> bool
     """Whether ``own``, which is joined in ``c``, says for which place the total is read."""
     label = Proj(Var(var), "label")
     asked = (t for t in c.conditions if label in {*nodes(t)})
-    return all(t in own.conditions for t in asked) and free_vars(place_asked(c, var, rel)) <= own.variables().keys()
+    place = place_told(c, var, rel)
+    return place is not None and free_vars(place) <= own.variables().keys() and all(t in own.conditions for t in asked)
 
 
 def _sides(c: Comprehension, component: frozenset[str]) -> Iterator[tuple[Elem, Elem]]:

@@ -31,7 +31,7 @@ from ripplenest.nrc.paths import column_of, columns_read, root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared
 from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, is_total
 from ripplenest.nrc.rewriting.presence import is_absence, is_presence
 from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import (
@@ -110,7 +110,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
     own = own_rows(inner, around)
     wanted = None if head is None else _wanted(g, head, inner)
-    if wanted is None or not own or not all(is_total(c, inner.types) for c in wanted):
+    if wanted is None or not own or not all(_has_value(c, inner) for c in wanted):
         return None
     across = [c for c in (*conditions, *wanted) if free_vars(c) & own and free_vars(c) - own]
     compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
@@ -122,8 +122,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     shared = all(is_shared(equal, other, around) for other in (*said.others, *said.edges))
     if not shared or not is_total(said.call, inner.types):
         return None
-    sure = (free_vars(c) <= inner.types.keys() and is_total(c, inner.types) for c in conditions)
-    if said.behind is not None and not all(sure):
+    if said.behind is not None and not all(_is_known(c, inner) and is_total(c, inner.types) for c in conditions):
         return None  # of what can fail there are no rows behind an edge, and all would be kept for each value
     kept = [c for c in wanted if c not in dropped]
     t = elem_type(said.value, inner.types)
@@ -148,9 +147,17 @@ def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
     return None
 
 
+def _is_known(t: Elem, around: Around) -> bool:
+    """Whether it reads stored rows and totals alone, whose types are known, and not the keys of a group."""
+    return free_vars(t) <= around.types.keys()
+
+
 def _is_never_null(t: Elem, around: Around) -> bool:
-    """Of what reads more than stored rows and totals, a group's keys, it is not known."""
-    return free_vars(t) <= around.types.keys() and not may_be_null(elem_type(t, around.types))
+    return _is_known(t, around) and not may_be_null(elem_type(t, around.types))
+
+
+def _has_value(t: Elem, around: Around) -> bool:
+    return is_total(t, around.types) if _is_known(t, around) else is_sure(t)
 
 
 @frozen

@@ -63,12 +63,19 @@ def _sites(label: Elem, c: Comprehension) -> frozenset[Site]:
 
 def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
+    found = place_told(c, var, rel)
+    assert found is not None
+    return found
+
+
+def place_told(c: Comprehension, var: str, rel: Grouped) -> InL | None:
+    """The same; None where ``c`` reads rows of several places."""
     site = rel.place
     own = Proj(Var(var), "label")
     pairs = [*equations(c, EQUALITIES)]
     told = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
     told = {**{a: b for a, b in _absent(c) if free_vars(a) == {var}}, **told}
-    return InL(site.name, tuple((p, _place(OutL(own, site, p), t, told)) for p, t in site.params))
+    return _label(own, site, told)
 
 
 def _absent(c: Comprehension) -> Iterator[tuple[OutL, Lit]]:
@@ -109,11 +116,18 @@ def _composed(pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]
             yield a.label, b.label
 
 
-def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem:
+def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem | None:
     """What ``own``, a part of a place, is equated with; of a label perhaps its parameters, one by one."""
     if own in known:
         return known[own]
-    assert isinstance(t, Label)
+    if not isinstance(t, Label):
+        return None
     made = (site for site in t.sites if t.only(site.name) or known.get(IsSite(own, site.name)) == TRUE)
-    site = next(made)
-    return InL(site.name, tuple((p, _place(OutL(own, site, p), inner, known)) for p, inner in site.params))
+    return None if (site := next(made, None)) is None else _label(own, site, known)
+
+
+def _label(own: Elem, site: Site, known: Mapping[Elem, Elem]) -> InL | None:
+    """The label of ``site`` that ``own`` is equated with."""
+    found = [(p, _place(OutL(own, site, p), inner, known)) for p, inner in site.params]
+    told = tuple((p, t) for p, t in found if t is not None)
+    return InL(site.name, told) if len(told) == len(found) else None

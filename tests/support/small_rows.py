@@ -27,15 +27,20 @@ TOTALS = {
 """What rows b, and those around them, have as totals t.m and u.m."""
 
 
+GROUPS = "for a in group[ga](x in A by id: x.id, g: x.g, h: x.h, v: x.v, w: x.w, r: x.r) union "
+"""Rows around that are those of no relation."""
+
+
 def with_totals(c: Choices, term: str) -> str:
-    """``term``, of rows b of a table and a around them, of which some values are those of totals instead."""
+    """``term``, of rows b of a table and a around them, of which some values are those of totals instead, or a group's.
+    """
     own, around = c.one_in(4), c.one_in(4)
     head, *rows = term.split("for b in ")
     term = "for b in ".join([head, *(map(_with_total, rows) if own else rows)])
     if around and "for a in A union " in term:
         head, between, rows = term.partition("for a in A union ")
         term = head + between + TOTALS["a"] + rows.replace("a.v", "u.m", c.number(3) + 1)
-    return term
+    return term.replace("for a in A union ", GROUPS) if c.one_in(8) else term
 
 
 def _with_total(rows: str) -> str:
