@@ -34,7 +34,7 @@ GROUPS = "for a in group[ga](x in A by id: x.id, g: x.g, h: x.h, v: x.v, w: x.w,
 def with_totals(c: Choices, term: str) -> str:
     """``term``, of rows b of a table and a around them, of which some values are those of totals instead, or a group's.
     """
-    own, around = c.one_in(4), c.one_in(4)
+    own, around = c.one_in(3), c.one_in(2)
     head, *rows = term.split("for b in ")
     term = "for b in ".join([head, *(map(_with_total, rows) if own else rows)])
     if around and "for a in A union " in term:
