@@ -24,7 +24,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - ``floor``, ``ceil`` and ``round``, to the even one where two are as near, have doubles of doubles: of NaN, too.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
-  round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
+  round to 34 digits: there both are 0 - x, and of 38 digits, of which that is one too many, texts without their sign.
 - ``rounded`` has the scale of its second argument, away from 0 where two are as near, and fails beyond it.
 - ``at_most`` is the greatest integer up to a decimal, and the last date or timestamp up to so many days or microseconds
   after one; ``at_least`` is the least from there on, and the first. NULL where there is none of the type.
@@ -176,8 +176,7 @@ def _arithmetic() -> list[Scalar]:
     for name, g, exactly in (("neg", neg, meanings.EXACT.minus), ("abs", abs, meanings.EXACT.abs)):
         table += [_unary(name, kind, meanings.integer(kind, g), failures.always) for kind in ("int", "long")]
         table.append(_unary(name, "double", meanings.double(g), failures.never))
-        takes = (f"a decimal of less than {MAX_DIGITS} digits",)
-        table.append(Scalar(f"{name}_decimal", takes, signatures.decimal_sign, meanings.exact(exactly)))
+        table.append(_unary(name, "decimal", meanings.exact(exactly), failures.never))
     table += [_binary("mod", t, meanings.mod, failures.by_zero) for t in (INT, LONG)]
     table += [
         _binary("quotient", t, meanings.integer(t.kind, meanings.quotient), failures.by_zero_or_minus_one)

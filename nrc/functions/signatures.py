@@ -64,11 +64,6 @@ def itself(kind: str) -> Rule:
     return lambda args: args[0] if [t.kind for t in args] == [kind] else None
 
 
-def decimal_sign(args: Sequence[Base]) -> Base | None:
-    """One decimal, and a result of its very type; it needs one digit to spare, as 0 - x does."""
-    return args[0] if [t.kind for t in args] == ["decimal"] and args[0].precision < MAX_DIGITS else None
-
-
 def to_decimal(args: Sequence[Base]) -> Base | None:
     if len(args) != 1:
         return None

@@ -97,8 +97,18 @@ def _unsigned_zero(f: Callable[..., Column]) -> Build:
 
 
 def _neg_decimal(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
-    """0 - x, which is exact; Spark's own minus rounds to 34 digits, and its abs uses that."""
-    return (F.lit(Decimal(0)) - args[0]).cast(spark_type(result))
+    """0 - x, which is exact; Spark's own minus rounds to 34 digits, and its abs uses that. Of 38 digits a difference
+    has one less behind the point, so there the sign is taken off, or put on, as a letter."""
+    x = args[0]
+    if result.precision < MAX_DIGITS:
+        return (F.lit(Decimal(0)) - x).cast(spark_type(result))
+    negative = F.concat(F.lit("-"), x.cast(StringType())).cast(spark_type(result))
+    return F.when(x < F.lit(0), _unsigned(x, result)).otherwise(negative)
+
+
+def _unsigned(x: Column, t: Base) -> Column:
+    """The absolute value, in which all digits are kept."""
+    return F.regexp_replace(x.cast(StringType()), "^-", "").cast(spark_type(t))
 
 
 def _abs_decimal(args: Sequence[Column], types: Sequence[Base], result: Base) -> Column:
@@ -149,9 +159,9 @@ def _to_long(args: Sequence[Column], types: Sequence[Base], _: Base) -> Column:
 def _rounded(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
     """Spark's cast rounds as this does. Its minus rounds to 34 digits, so a sign is taken off as a letter."""
     x, greatest = args
-    wide = DecimalType(MAX_DIGITS, result.scale)
-    found = x.cast(wide)
-    size = F.regexp_replace(found.cast(StringType()), "^-", "").cast(wide)
+    wide = Base("decimal", False, MAX_DIGITS, result.scale)
+    found = x.cast(spark_type(wide))
+    size = _unsigned(found, wide)
     checked = F.when(size > greatest, _fail(BEYOND_TYPE)).otherwise(found.cast(spark_type(result)))
     return F.when(greatest.isNotNull(), checked)
 

@@ -459,6 +459,7 @@ def paid(S: Bag[Sold]) -> list[Any]:
             "above": e["paid"] > rn.decimal(rn.avg(s["paid"] for s in each), 20, 2),
             "rate": [rn.decimal(s.rate, 4, 2) for s in S if s.id == e["id"]],
             "whole": [rn.decimal(s.qty, digits=12) for s in S if s.id == e["id"]],
+            "signs": [(-x, abs(x)) for x in [rn.decimal(sum(s.price * s.qty for s in S if s.id == e["id"]), 38, 2)]],
         }
         for e in each
     ]
