@@ -64,7 +64,7 @@ def operators() -> list[tuple[str, str, str]]:
 
 
 def test_the_table_of_operators_is_read() -> None:
-    assert len(operators()) == 28 and sum(python != view for _, python, view in operators()) >= 15
+    assert len(operators()) == 29 and sum(python != view for _, python, view in operators()) >= 15
 
 
 def viewed(body: str, folder: Path) -> Any:

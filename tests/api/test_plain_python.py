@@ -16,6 +16,7 @@ import ripplenest as rn
 from ripplenest import Bag, errors
 
 FIRST = dt.datetime(1969, 12, 29, 23, 59, 59, 999_999, tzinfo=dt.UTC)
+ANY = (True, False, None)
 DAYS = (dt.date.min, dt.date(999, 2, 28), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(2024, 12, 31), dt.date.max)
 
 
@@ -437,6 +438,47 @@ def by_builtin(L: Bag[Line]):
 def test_functions_of_python_are_keys() -> None:
     lines = [Line(n, None) for n in (3, -12345, 40, -1)]
     assert by_builtin(lines) == [{"near": -1, "word": "-12345"}]
+
+
+@rn.record
+class Task:
+    id: int
+    done: bool | None
+    late: bool | None
+
+
+def judged(K: Bag[Task]) -> list[Any]:
+    """``or False`` is what stands for NULL: as a value, within a condition, and below ``not``."""
+    return [
+        {
+            "id": k.id,
+            "done": k.done or False,
+            "some": k.done or k.late or False,
+            "word": "open" if not (k.done or False) else "done",
+            "both": (k.done or False) and (k.late or False),
+            "others": [o.id for o in K if o.id != k.id and not (o.late or False)],
+        }
+        for k in K
+        if not ((k.done and k.late) or False)
+    ]
+
+
+JUDGED = rn.view(judged)
+
+
+def test_or_false_is_never_null(folder, spark: SparkSession) -> None:
+    tasks = [Task(3 * i + j, done, late) for i, done in enumerate(ANY) for j, late in enumerate(ANY)]
+    assert JUDGED(tasks) == judged(tasks)
+    for engine in ("local", "spark"):
+        with rn.open(folder / engine, spark=spark if engine == "spark" else None, engine=engine) as db:
+            db.relation("K", Task, key="id")
+            db.load("K", tasks[:5])
+            db.create(JUDGED)
+            with db.batch(policy="incremental") as b:
+                b.insert("K", tasks[5:])
+                b.at("K", id=0).set(late=None)
+            meant = judged([evolve(tasks[0], late=None), *tasks[1:]])
+            assert in_order(db.view("judged").rows()) == in_order(meant)
 
 
 @rn.record

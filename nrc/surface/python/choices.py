@@ -43,7 +43,8 @@ def truth(test: ast.expr, scope: Scope) -> Element:
             pass  # a bag
         case ast.BoolOp(op, values):
             found = truths.decided(op, (truth(value, s) for value, s in scope.in_turn(values)))
-            return truths.logic(op, lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found)
+            asked = lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found
+            return truths.or_false(op, values, truths.logic(op, asked))
     reading = scope.read(test)
     with scope.located(test):
         return aggregates.exists(as_bag(reading), scope) if is_bag(reading) else truths.truth(reading)
@@ -68,7 +69,7 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
     with scope.located(values[0]):
         cond = truths.truth(first, *(truths.OR_ELSE if is_or else truths.AND_THEN))
     if not is_row(first) and truths.is_condition(first):
-        return _conditions(op, cond, values[1:], scope)
+        return truths.or_false(op, values, _conditions(op, cond, values[1:], scope))
     if len(values) == 1:
         return first
     if (is_so := truths.known(cond)) is not None:
@@ -105,8 +106,7 @@ def _condition(test: ast.expr, scope: Scope) -> Element:
 
 def truth_value(test: ast.expr, scope: Scope) -> Element:
     """bool(x): never NULL."""
-    found = truth(test, scope)
-    return scalars.apply("is_true", [found]) if may_be_null(found.type) else found
+    return truths.never_null(truth(test, scope))
 
 
 def extreme(name: str, values: Sequence[Reading]) -> Element:

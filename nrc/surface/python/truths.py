@@ -58,8 +58,21 @@ def truth(reading: Reading, *others: str) -> Element:
         return _truth_of(value.elem.value)
     if kind not in NOTHING:
         return apply("not", [apply("is_null", [value])])
-    found = apply("ne", [value, literal(NOTHING[kind])])
-    return apply("is_true", [found]) if may_be_null(found.type) else found
+    return never_null(apply("ne", [value, literal(NOTHING[kind])]))
+
+
+def never_null(cond: Element) -> Element:
+    """coalesce(c, false)"""
+    return apply("is_true", [cond]) if may_be_null(cond.type) else cond
+
+
+def or_false(op: ast.boolop, operands: Sequence[ast.expr], cond: Element) -> Element:
+    """``cond``, as which the operands are read, but never NULL where ``or False`` is written last: it says what stands
+    for NULL, and would say nothing."""
+    match op, operands[-1]:
+        case ast.Or(), ast.Constant(False):
+            return never_null(cond)
+    return cond
 
 
 def _truth_of(constant: object) -> Element:
