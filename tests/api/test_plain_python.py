@@ -105,6 +105,28 @@ def texts(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001 - as th
     ]  # fmt: skip
 
 
+LIMITS = {1: (0, 2), 3: (1, 3)}
+
+
+def collections(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Sets and their operators, tuples among tuples, and what constant dicts hold."""
+    return [
+        {
+            "id": o.id,
+            "both": sorted({x.n for x in o.lines} & {1, 2}),
+            "rest": sorted({x.n for x in o.lines} - {c.least, *[2]}),
+            "all": sorted({x.n for x in o.lines} | {o.id, 2}),
+            "one": (o.id, o.customer) in [(x.n, c.least) for x in o.lines],
+            "none": (o.customer, c.least) not in {(k, low) for k, (low, high) in LIMITS.items() if low < high},
+            "listed": (o.customer, c.least) in ((1, 0), (3, c.least)),
+            "known": (o.customer in LIMITS.keys(), (c.least, 2) in LIMITS.values(), (3, (1, 3))[0] in LIMITS),  # noqa: SIM118
+        }
+        for c in C
+        for o in R
+        if o.customer == c.id
+    ]
+
+
 def last(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
     """Values of the one row that a key finds, of bags around and of joined ones; rows without bags as they are."""
     return [
@@ -243,7 +265,7 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, last, whole, branches, truths, floored, made)
+WRITTEN = (kept, least, texts, collections, last, whole, branches, truths, floored, made)
 PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 

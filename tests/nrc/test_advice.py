@@ -170,7 +170,7 @@ OF_DECIMALS: list[Case] = [
 
 NOBODY = "[c.name for c in C if c.id == o.k]"
 OTHERS: list[Case] = [
-    (f"[{{'a': {NOBODY} or ['unknown']}} for o in O]", "`xs if rn.exists(xs) else ys`: ys where it has none",
+    (f"[{{'a': {NOBODY} or ['unknown']}} for o in O]", "`xs if rn.exists(xs) else ['unknown']`: that where it has none",
      f"[{{'a': xs if rn.exists(xs) else ['unknown']}} for o in O for xs in [{NOBODY}]]",
      [{"a": ["ann"]}, {"a": ["unknown"]}]),
     (f"[{{'a': {NOBODY} or ['unknown']}} for o in O]", "`rn.coalesce(xs, ys)`: ys where it is None",
@@ -187,6 +187,34 @@ OTHERS: list[Case] = [
     ("[o.n << 1 for o in O]", "`x * 2`", "[o.n * 2 for o in O]", [-14, 14]),
     ("[divmod(o.n, 2) for o in O]", "`a // b` and `a % b`, which has the sign of a",
      "[(o.n // 2, o.n % 2) for o in O]", [{"_1": -4, "_2": -1}, {"_1": 3, "_2": 1}]),
+    ("[o.n > 3 and 'a' or 'b' for o in O]", "`'a' if o.n > 3 else ...`, with what it is where that is not so",
+     "['a' if o.n > 3 else 'b' for o in O]", ["a", "b"]),
+    ("[o.n > 3 and o.k > 0 and 1 or 2 for o in O]", "`1 if o.n > 3 and o.k > 0 else ...`",
+     "[1 if o.n > 3 and o.k > 0 else 2 for o in O]", [1, 2]),
+    ("[max([i.price for i in o.items] or [Decimal(0)]) for o in O]", "`max(xs, default=Decimal(0))`, and so of `min`",
+     "[max([i.price for i in o.items], default=Decimal(0)) for o in O]", D("0.00", "3.00")),
+    ("[{'a': [i.price for i in o.items] or [Decimal(0)]} for o in O]",
+     "`xs if rn.exists(xs) else [rn.decimal(Decimal(0), 10, 2)]`",
+     "[{'a': xs if rn.exists(xs) else [rn.decimal(Decimal(0), 10, 2)]}"
+     " for o in O for xs in [[i.price for i in o.items]]]",
+     [{"a": D("0.00")}, {"a": D("1.00", "2.00", "3.00")}]),
+    ("[{1, 2} <= {i.n for i in o.items} for o in O]", "`all(x in ys for x in xs)`: whether ys has all of them",
+     "[all(n in {i.n for i in o.items} for n in {1, 2}) for o in O]", [False, True]),
+    ("[{i.n for i in o.items} < {1, 2} for o in O]",
+     "`all(x in ys for x in xs) and not all(y in xs for y in ys)`: ys has all of them, and more",
+     "[all(x in {1, 2} for x in xs) and not all(y in xs for y in {1, 2})"
+     " for o in O for xs in [{i.n for i in o.items}]]",
+     [False, True]),
+    ("[{i.n for i in o.items} == {1, 2, 3} for o in O]", "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(",
+     "[not rn.exists(rn.difference(xs, {1, 2, 3})) and not rn.exists(rn.difference({1, 2, 3}, xs))"
+     " for o in O for xs in [{i.n for i in o.items}]]", [False, True]),
+    ("[{'a': {i.n for i in o.items} - [2]} for o in O]", "wanted   two sets|`set(xs) - set(ys)`",
+     "[{'a': {i.n for i in o.items} - {2}} for o in O]", [{"a": []}, {"a": [1, 3]}]),
+    ("[{'a': {i.n for i in o.items} & [2]} for o in O]", "`set(xs) & set(ys)`",
+     "[{'a': {i.n for i in o.items} & {2}} for o in O]", [{"a": []}, {"a": [2]}]),
+    ("[{'a': {i.n for i in o.items} ^ {2, 4}} for o in O]", "`(set(xs) - set(ys)) | (set(ys) - set(xs))`",
+     "[{'a': (set(xs) - {2, 4}) | ({2, 4} - set(xs))} for o in O for xs in [{i.n for i in o.items}]]",
+     [{"a": [1, 3, 4]}, {"a": [2, 4]}]),
     ("[divmod(o.n, 2) for o in O]", "`a - a // b * b` has that of b",
      "[(o.n // 2, o.n - o.n // 2 * 2) for o in O]", [{"_1": -4, "_2": 1}, {"_1": 3, "_2": 1}]),
 ]  # fmt: skip
@@ -264,12 +292,24 @@ OF_TIMES: list[Case] = [
      D("-3.25", "10.50")),
     ("[str(o.total) for o in O]", "possible `str(int(x))`, or a field of its own", "[str(int(o.total)) for o in O]",
      ["-3", "10"]),
-    ("[f'{o.n:05d}' for o in O]", "`{str(x)}` of a number", "[f'{str(o.n)}' for o in O]", ["-7", "7"]),
+    ("[f'{o.n:>5}' for o in O]", "`{str(x)}` of a number", "[f'{str(o.n)}' for o in O]", ["-7", "7"]),
+    ("[f'{o.k:05d}' for o in O]", "`{('0000' + str(o.k))[-5:]}`, of numbers from 0 to 99999",
+     "[f'{(\"0000\" + str(o.k))[-5:]}' for o in O]", ["00001", "00002"]),
+    ("[f'{o.day.year}-{o.day.month:02d}' for o in O]", "`{o.day.strftime('%m')}`",
+     "[f'{o.day.year}-{o.day.strftime(\"%m\")}' for o in O]", ["2024-03"] * 2),
+    ("[f'{o.at.hour:02}' for o in O]", "`{o.at.strftime('%H')}`",
+     "[f'{o.at.strftime(\"%H\")}' for o in O]", ["01"] * 2),
+    ("[o.at.replace(day=1) for o in O]", "`x.date().replace(day=1)`, a date",
+     "[o.at.date().replace(day=1) for o in O]", [date(2024, 1, 1)] * 2),
 ]  # fmt: skip
 
 ABOVE = """\
 RATES = {"ab": 2}
 NUMBERS = {7: 2}
+WORDS = ["no", "one", "two"]
+BY_PLACE = dict(enumerate(WORDS))
+LIMITS = {"ab": (1.0, 2.0), "b": (3.0, 4.0)}
+RULES = {"ab": {"low": 1.0}}
 
 @rn.view
 def paid(O: Bag[Order]):
@@ -306,6 +346,20 @@ OF_NAMES: list[Case] = [
     ("[{'ab': 2}.get(o.name, 0) for o in O]", "`RATES.get(x.key, 0)`", "[RATES.get(o.name, 0) for o in O]", [2, 2]),
     ("[{7: 2}.get(o.n, 0) for o in O]", "of a dict `RATES = {...}` outside", "[NUMBERS.get(o.n, 0) for o in O]",
      [0, 2]),
+    ("[RATES[o.name] for o in O]", "`RATES.get(o.name, default)`, which is NULL without a default",
+     "[RATES.get(o.name, 0) for o in O]", [2, 2]),
+    ("[NUMBERS[o.n] if o.n in NUMBERS else 0 for o in O]", "`NUMBERS.get(o.n, default)`",
+     "[NUMBERS.get(o.n, 0) for o in O]", [0, 2]),
+    ("[WORDS[o.k] for o in O]",
+     "`BY_PLACE = dict(enumerate(WORDS))` outside of the view, and `BY_PLACE.get(o.k, default)`",
+     "[BY_PLACE.get(o.k, '') for o in O]", ["one", "two"]),
+    ("[LIMITS.get(o.name, (0.0, 0.0))[0] for o in O]",
+     "`min((v[0] for k, v in LIMITS.items() if k == o.name), default=...)`",
+     "[min((v[0] for k, v in LIMITS.items() if k == o.name), default=0.0) for o in O]", [1.0, 1.0]),
+    ("[LIMITS[o.name] for o in O]", "`for k, v in LIMITS.items() if k == o.name` in a comprehension",
+     "[v for o in O for k, v in LIMITS.items() if k == o.name]", [{"_1": 1.0, "_2": 2.0}] * 2),
+    ("[RULES[o.name]['low'] for o in O]", "`min((v['low'] for k, v in RULES.items() if k == o.name), default=...)`",
+     "[min((v['low'] for k, v in RULES.items() if k == o.name), default=0.0) for o in O]", [1.0, 1.0]),
     ("[{'ab': 2}[o.name] for o in O]", "`RATES.get(x.key, 0)`", "[RATES.get(o.name, 0) for o in O]", [2, 2]),
     ("[o.k for o in O if o.name in {'ab': 2}]", "`x.key in RATES`", "[o.k for o in O if o.name in RATES]", [1, 2]),
     ("[o.k for o in O if o.n not in {7: 2}]", "`x.key in RATES`", "[o.k for o in O if o.n not in NUMBERS]", [2]),

@@ -1,5 +1,6 @@
 """What to write in place of values that do not fit together: of the types that a scalar or a fold does not take."""
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -20,6 +21,12 @@ OF_DOUBLES = {"quotient": "`math.floor(a / b)`, of doubles", "mod": "`a - b * ma
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
 OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
+OF_SETS: dict[type[ast.cmpop], str] = {
+    ast.LtE: "`all(x in ys for x in xs)`: whether ys has all of them",
+    ast.GtE: "`all(y in xs for y in ys)`: whether xs has all of them",
+    ast.Lt: "`all(x in ys for x in xs) and not all(y in xs for y in ys)`: ys has all of them, and more",
+    ast.Gt: "`all(y in xs for y in ys) and not all(x in ys for x in xs)`: xs has all of them, and more",
+}
 
 COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "quotient", "neg", "to_long", "to_double", "abs"))

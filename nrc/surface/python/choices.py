@@ -67,9 +67,9 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
         return first
     is_or = isinstance(op, ast.Or)
     with scope.located(values[0]):
-        cond = truths.truth(first, *(truths.OR_ELSE if is_or else truths.AND_THEN))
+        cond = truths.truth(first, *(truths.or_else(first, values[1:]) if is_or else truths.AND_THEN))
     if not is_row(first) and truths.is_condition(first):
-        return truths.or_false(op, values, _conditions(op, cond, values[1:], scope))
+        return truths.or_false(op, values, _conditions(op, cond, values, scope))
     if len(values) == 1:
         return first
     if (is_so := truths.known(cond)) is not None:
@@ -90,18 +90,18 @@ def _or_else(first: Reading, cond: Element, other: Reading, scope: Scope) -> Rea
     return scalars.apply("coalesce", [scalars.choose(cond, first, Untyped("None")), other])
 
 
-def _conditions(op: ast.boolop, first: Element, others: Sequence[ast.expr], scope: Scope) -> Element:
+def _conditions(op: ast.boolop, first: Element, values: Sequence[ast.expr], scope: Scope) -> Element:
     join = lazily.either if isinstance(op, ast.Or) else lazily.both
     rest = scope.perhaps()
-    found = truths.decided(op, chain([first], (_condition(value, rest) for value in others)))
+    found = truths.decided(op, chain([first], (_condition(op, values, n, rest) for n in range(1, len(values)))))
     return truths.logic(op, join(found, scope.session.names))
 
 
-def _condition(test: ast.expr, scope: Scope) -> Element:
+def _condition(op: ast.boolop, values: Sequence[ast.expr], n: int, scope: Scope) -> Element:
     """A part of ``and`` or ``or`` beside a condition where a value is wanted: Python's is one of both."""
-    reading = scope.read(test)
-    with scope.located(test):
-        return truths.condition(reading)
+    reading = scope.read(values[n])
+    with scope.located(values[n]):
+        return truths.condition(reading, *(truths.instead(values[:n], values[n]) if isinstance(op, ast.And) else ()))
 
 
 def truth_value(test: ast.expr, scope: Scope) -> Element:

@@ -1,7 +1,7 @@
 """Collections of constants that a program holds outside of its views: what is under a key of a dict, or at a place."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
@@ -16,35 +16,53 @@ from ripplenest.nrc.types import Base
 MOST = 200  # keys of a dict that a view looks into
 SOME = 10  # keys that a message shows
 NONE = Untyped("None")
+HELD = (list, tuple, range, set, frozenset, Mapping)
 Held = Mapping[Any, Any] | list[Any] | tuple[Any, ...]
+PARTS: dict[str, Callable[[Mapping[Any, Any]], Iterable[Any]]] = {
+    "keys": lambda of: of.keys(), "values": lambda of: of.values(), "items": lambda of: of.items(),
+}  # fmt: skip
 
 
-def at(of: Held, place: ast.expr, scope: Scope) -> Static:
+def at(of: Held, node: ast.Subscript, scope: Scope) -> Static:
     """of[place], which is a constant, or holds some: of a list or a tuple also several. Raises UnknownName with what
     there is, Unsupported for a place that is no constant."""
-    key = _slice(of, place, scope) if isinstance(place, ast.Slice) else _constant(place, of, scope)
+    place, possible = node.slice, _instead(of, ast.unparse(node.value), ast.unparse(node.slice))
+    key = _slice(of, place, scope) if isinstance(place, ast.Slice) else _constant(place, possible, scope)
     with suppress(LookupError, TypeError, ValueError):
         if not isinstance(of, Mapping) or key in of:  # asked of a dict that makes what it has not, it would be there
             return Static(of[key])
-    possible = map(repr, islice(of, SOME)) if isinstance(of, Mapping) else [f"0 to {len(of) - 1}"]
-    raise UnknownName(f"the {type(of).__name__} has nothing there", got=repr(key), possible=possible)
+    known = map(repr, islice(of, SOME)) if isinstance(of, Mapping) else [f"0 to {len(of) - 1}"]
+    raise UnknownName(f"the {type(of).__name__} has nothing there", got=repr(key), possible=known)
 
 
 def _slice(of: Held, place: ast.Slice, scope: Scope) -> slice:
     if isinstance(of, Mapping):
         raise hints.unsupported("a slice of a dict", hints.CONSTANTS_BY_KEY)
-    return slice(*(None if n is None else _constant(n, of, scope) for n in (place.lower, place.upper, place.step)))
+    ends = (place.lower, place.upper, place.step)
+    return slice(*(None if n is None else _constant(n, (hints.RELATION_BY_KEY,), scope) for n in ends))
 
 
-def _constant(node: ast.expr, of: Held, scope: Scope) -> Any:
+def _constant(node: ast.expr, possible: Sequence[str], scope: Scope) -> Any:
     with scope.located(node):
         match scope.read(node):
             case Element(Lit(value)) | Static(value):
                 return value
             case Untyped("None"):
                 return None
-        hint = hints.CONSTANTS_BY_KEY if isinstance(of, Mapping) else hints.RELATION_BY_KEY
-        raise hints.unsupported("a place in constants that is none itself", hint)
+        raise Unsupported("a view cannot look up constants by what is no constant itself", possible=possible)
+
+
+def _instead(of: Held, name: str, key: str) -> tuple[str, ...]:
+    """What is written in place of ``name[key]``, of a key that rows have."""
+    if not isinstance(of, Mapping):
+        by_place = f"`BY_PLACE = dict(enumerate({name}))` outside of the view, and `BY_PLACE.get({key}, default)`"
+        return by_place, hints.RELATION_BY_KEY
+    some = next((v for v in of.values() if not isinstance(v, scalars.CONSTANTS)), None)
+    if some is None:
+        return f"`{name}.get({key}, default)`, which is NULL without a default", hints.RELATION_BY_KEY
+    rows, part = f"for k, v in {name}.items() if k == {key}", next(iter(some), 0) if isinstance(some, Mapping) else 0
+    of_part = f"`min((v[{part!r}] {rows}), default=...)`, a part of what is there"
+    return of_part, f"`{rows}` in a comprehension, all of it", hints.RELATION_BY_KEY
 
 
 def span(args: Sequence[Reading]) -> range:
@@ -54,6 +72,24 @@ def span(args: Sequence[Reading]) -> range:
     if len(whole) != len(args) or len(args) not in (1, 2):
         raise hints.unsupported("such a range", "`x in range(1, 4)`, of constants, or `1 <= x < y`")
     return range(*whole)
+
+
+def has_method(name: str) -> bool:
+    return name == "get" or name in PARTS
+
+
+def method(of: Mapping[Any, Any], node: ast.Call, args: Sequence[Reading]) -> Reading:
+    """of.get(x, y); and of.keys(), of.values() and of.items() as the list that each of them shows."""
+    assert isinstance(node.func, ast.Attribute)
+    name = node.func.attr
+    if name == "get":
+        if not all(isinstance(v, scalars.CONSTANTS) for v in of.values()) and args:
+            possible = _instead(of, ast.unparse(node.func.value), ast.unparse(node.args[0]))
+            raise Unsupported("a dict in which a value is not one of a base type", possible=possible)
+        return get(of, args)
+    if args:
+        raise hints.unsupported(f".{name} with {len(args)} arguments", f"`.{name}()`")
+    return Static([*PARTS[name](of)])
 
 
 def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
@@ -85,12 +121,18 @@ def _is(key: Element, k: object) -> Element:
 
 def rows(value: object, node: ast.expr) -> ast.List | None:
     """A collection of constants as the list that it would be written as where ``node`` is; None of what is none."""
-    if not isinstance(value, list | tuple | range | set | frozenset | Mapping):
+    if not isinstance(value, HELD):
         return None
     if len(value) > MOST:
         what = f"a collection of {len(value)} constants is not gone through"
         raise Unsupported(what, wanted=f"at most {MOST}", possible=["a relation that holds them"])
     return ast.fix_missing_locations(ast.copy_location(ast.List([_written(v) for v in scalars.ordered(value)]), node))
+
+
+def made_of(reading: Reading) -> tuple[str, ...] | None:
+    """What can be written of a collection of constants that is no value itself; None of all else."""
+    is_held = isinstance(reading, Static) and isinstance(reading.value, HELD)
+    return ("`[x for x in XS]`, a row of each, outside of the view `XS = [...]`",) if is_held else None
 
 
 def _written(value: object) -> ast.expr:

@@ -19,7 +19,6 @@ CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] i
 NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.GeneratorExp: ("a generator expression here", "a list comprehension, `[... for x in xs]`"),
     ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
-    ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
     ast.Slice: ("a slice of a bag, which has no order", "`sorted(xs, key=...)[:3]`"),
     ast.Subscript: (
@@ -61,8 +60,9 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Invert: ("~", "`not` before a condition"),
 }
 OF_BAGS: dict[type[ast.AST], str] = {
-    ast.BitAnd: "`rn.intersect(xs, ys)`",
+    ast.BitAnd: "`rn.intersect(xs, ys)`, or `set(xs) & set(ys)`",
     ast.BitOr: "`xs + ys`, or `set(xs + ys)`, which has each row once",
+    ast.BitXor: "`(set(xs) - set(ys)) | (set(ys) - set(xs))`",
 }
 
 ARITHMETIC: dict[type[ast.AST], str] = {
@@ -158,6 +158,7 @@ METHODS = {
     "count": "of a bag `len([x for x in xs if x == y])`; of a string a field that has it",
     "intersection": "`rn.intersect(xs, ys)`",
     "union": "`set(xs + ys)`",
+    "difference": "`rn.difference(xs, ys)`",
     "issubset": "`all(x in ys for x in xs)`",
     "issuperset": "`all(y in xs for y in ys)`",
     "format": "an f-string, `f'{a} {b}'`",

@@ -47,8 +47,8 @@ def call(node: ast.Call, scope: Scope) -> Reading:
             return _method(node, node.func.attr, receiver, scope)
         if isinstance(receiver.value, spans.Span) and not (node.args or node.keywords):
             return elapsed.method(receiver.value, node.func.attr)
-        if isinstance(receiver.value, Mapping) and node.func.attr == "get":
-            return constants.get(receiver.value, _positional(node, scope, "get"))
+        if isinstance(receiver.value, Mapping) and constants.has_method(node.func.attr):
+            return constants.method(receiver.value, node, _positional(node, scope, node.func.attr))
         function = scalars.attribute(receiver, node.func.attr)
     else:
         function = scope.read(node.func)

@@ -11,7 +11,7 @@ from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.surface.python import elapsed, hints, spans
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle, strings
 from ripplenest.nrc.surface.readings import Element, Reading, describe
-from ripplenest.nrc.syntax import Lit
+from ripplenest.nrc.syntax import Call, Lit
 from ripplenest.nrc.types import INT, Base
 
 MONDAY = datetime.date.min  # the first day that there is
@@ -20,6 +20,9 @@ FORMAT = re.compile("%Y-%m-%d|%Y-%m|%m-%d|%.?|[^%]+", re.DOTALL)
 PLACES = {"%Y-%m-%d": (1, 10), "%Y-%m": (1, 7), "%m-%d": (6, 5), "%Y": (1, 4), "%m": (6, 2), "%d": (9, 2)}
 """Where each stands in yyyy-MM-dd: from which letter on, and how many."""
 TIMES = {"%H": "hour", "%M": "minute", "%S": "second"}
+WIDTHS = {"year": (4, "%Y"), "month": (2, "%m"), "day": (2, "%d"), **{part: (2, d) for d, part in TIMES.items()}}
+"""How many digits a part has in a text, and what writes them."""
+DIGITS = re.compile("0[2-9]d?")
 RANGES = {"year": (1, 9999), "month": (1, 12), "day": (1, 31)}
 STARTS = {  # of what a timestamp is the start where these are 0
     ("microsecond",): spans.SECOND,
@@ -29,6 +32,7 @@ STARTS = {  # of what a timestamp is the start where these are 0
 }
 HOUR = "`x.replace(minute=0, second=0, microsecond=0)`, the start of the hour, and so of a day, a minute and a second"
 DIRECTIVES = "`x.strftime('%Y-%m')`, of %Y, %m, %d, %H, %M, %S and %%"
+OF_DAY = "`x.date().replace(day=1)`, a date, and compared with it `x.date()`"
 PARTS = "`x.replace(day=1)`, of constants for year, month and day"
 
 T = TypeVar("T", int, str)
@@ -47,10 +51,22 @@ def formatted(node: ast.FormattedValue, of: Reading) -> str:
     match node.format_spec:
         case ast.JoinedStr([ast.Constant(str() as text)]) if kind in ("date", "timestamp"):
             return f"`{ast.unparse(node.value)}.strftime({text!r})`"
+        case ast.JoinedStr([ast.Constant(str() as text)]) if kind in ("int", "long") and DIGITS.fullmatch(text):
+            return _padded(node.value, of, int(text.rstrip("d")))
         case _ if kind in ("decimal", "double"):
             return "the number as a field of its own, made text by who reads it"
         case _:
             return "`{x}` of a string, `{str(x)}` of a number"
+
+
+def _padded(node: ast.expr, of: Reading, n: int) -> str:
+    """What writes n digits, with zeros before the others: of a part of a date what writes the part."""
+    match node, of:
+        case ast.Attribute(x, part), Element(Call(fn)) if part == fn and n == WIDTHS.get(part, (0, ""))[0]:
+            return f"`{{{ast.unparse(x)}.strftime({WIDTHS[part][1]!r})}}`"
+        case _:
+            last = f"('{'0' * (n - 1)}' + str({ast.unparse(node)}))[-{n}:]"
+            return f"`{{{last}}}`, of numbers from 0 to {10**n - 1}; of a date `{{x.strftime('%Y-%m')}}`"
 
 
 def _weekday(x: Element) -> Element:
@@ -114,6 +130,8 @@ def _of_date(x: Element, args: Sequence[Reading], kwargs: Mapping[str, Reading])
 def _of_timestamp(x: Element, args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Element:
     """x.replace(minute=0, second=0, microsecond=0): the start of the window of one unit in which x lies."""
     size = STARTS.get(tuple(sorted(kwargs)))
+    if not args and kwargs and kwargs.keys() <= RANGES.keys():
+        raise hints.unsupported(f".replace of {', '.join(kwargs)} of a timestamp", f"{OF_DAY}; {HOUR}")
     if args or size is None or any(_constant(n, int, HOUR) for n in kwargs.values()):
         raise hints.unsupported(".replace of these parts of a timestamp", HOUR)
     return apply("tumble", [x, literal(size // spans.MICRO)])

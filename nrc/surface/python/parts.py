@@ -34,8 +34,8 @@ def subscript(node: ast.Subscript, scope: Scope) -> Reading:
     if isinstance(node.value, ast.Dict) and not isinstance(node.slice, ast.Constant):
         raise hints.of_dict()
     match scope.read(node.value), node.slice:
-        case Static(Mapping() | list() | tuple() as held), place:
-            return scalars.settle(constants.at(held, place, scope))
+        case Static(Mapping() | list() | tuple() as held), _:
+            return scalars.settle(constants.at(held, node, scope))
         case of, ast.Constant(str() as name):
             return attribute(of, name, scope)
         case of, place if (part := _part_of(of, place)) is not None:

@@ -3,6 +3,7 @@ order all are shown, where nothing is cut off."""
 
 import ast
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 from attrs import frozen
 
@@ -11,7 +12,7 @@ from ripplenest.nrc.surface.python import functions, hints, placed
 from ripplenest.nrc.surface.python.aggregates import Apply, arguments, function_of, listed, value_of
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.ranking import Rank, Ranked, carried, sorted_by, top_of
-from ripplenest.nrc.surface.readings import BagTerm, Element, Static, as_bag, describe, project
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, as_bag, describe, project
 from ripplenest.nrc.syntax import Expr, Lit, Sorting
 from ripplenest.nrc.types import Base, Record
 
@@ -103,11 +104,15 @@ def _called(node: ast.expr, scope: Scope) -> object:
     match node:
         case ast.Call(ast.Name() as func):
             found = scope.read(func)
-        case ast.Call(ast.Attribute(ast.Name() as module) as func) if isinstance(scope.read(module), Static):
+        case ast.Call(ast.Attribute(ast.Name() as module) as func) if _is_module(scope.read(module)):
             found = scope.read(func)
         case _:
             return None
     return found.value if isinstance(found, Static) else None
+
+
+def _is_module(of: Reading) -> bool:
+    return isinstance(of, Static) and isinstance(of.value, ModuleType)
 
 
 def _is_sorting(function: object) -> bool:

@@ -20,6 +20,7 @@ from ripplenest.nrc.surface.python import (
     parts,
     ranking,
     scalars,
+    sets,
     spans,
     truths,
     tuples,
@@ -67,6 +68,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _comprehension(elt, generators, scope)
         case ast.SetComp(elt, generators):
             return aggregates.distinct(_comprehension(elt, generators, scope), scope)
+        case ast.Set(elts):
+            return aggregates.distinct(_list(elts, scope), scope)
         case ast.List(elts):
             return _list(elts, scope)
         case ast.Tuple(elts):
@@ -74,7 +77,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
         case ast.BinOp(left, op, right):
-            return _binary(op, scope.read(left), scope.read(right))
+            return _binary(op, scope.read(left), scope.read(right), scope)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
             return scalars.literal(-n)
         case ast.UnaryOp(ast.Not(), operand):
@@ -88,6 +91,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Compare(left, ops, comparators):
             if (parted := tuples.compared(node)) is not None:
                 return scope.read(parted)
+            if (found := _among_tuples(node, scope)) is not None:
+                return found
             first = scope.read(left)
             turns = scope.in_turn(comparators)
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
@@ -120,7 +125,7 @@ def _days(op: ast.Sub, later: Reading, earlier: Reading, scope: Scope) -> Readin
     """(a - b).days"""
     if spans.of(later) is None and spans.of(earlier) is None:
         return scalars.days_between(later, earlier)
-    return parts.attribute(_binary(op, later, earlier), "days", scope)
+    return parts.attribute(_binary(op, later, earlier, scope), "days", scope)
 
 
 # ---------------------------------------------------------------- bags
@@ -195,6 +200,7 @@ def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
             raise untyped(nothing)
         case other:
             possible = made_of(other) if spans.of(other) is None else [spans.SECONDS, spans.DAYS, spans.ADDED]
+            possible = possible or constants.made_of(other)
             what, wanted = "this is not a value", "a base value, record or bag"
             raise TypeMismatch(what, wanted=wanted, got=describe(other), possible=possible)
 
@@ -270,8 +276,8 @@ def _tuple(fields: dict[str, Element]) -> Element:
 # ---------------------------------------------------------------- operators
 
 
-def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
-    """⊎, ⊎⊖ and × between bags, else a scalar operator."""
+def _binary(op: ast.operator, left: Reading, right: Reading, scope: Scope) -> Reading:
+    """⊎, ⊎⊖ and × between bags, operators of sets, else a scalar operator."""
     if (found := elapsed.combined(op, left, right)) is not None:
         return found
     if not (choices.baglike(left) or choices.baglike(right)):
@@ -280,14 +286,13 @@ def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
         hint = "`[x]`, the bag of one row" if isinstance(op, ast.Add) else "two bags, or two base values"
         got, possible = f"{describe(left)} and {describe(right)}", made_of(left) or made_of(right) or [hint]
         raise TypeMismatch("a bag beside something else", wanted="bags", got=got, possible=possible)
+    if (made := sets.operated(op, left, right, scope)) is not None:
+        return made
     match op:
         case ast.Add():
             return plus(alike([left, right]), "the two sides of +")
         case ast.Sub():
             minuend, bag = alike([left, right])
-            if minuend.is_set or bag.is_set:
-                what = "`-` of sets: it takes a row away that is not there, too, which is there -1 times then"
-                raise Unsupported(what, possible=["rn.difference(xs, ys)"])
             return plus([minuend, BagTerm(Neg(bag.expr), bag.type)], "the two sides of -")
         case ast.Mult():
             a, b = as_bag(left), as_bag(right)
@@ -303,6 +308,22 @@ def _unary(op: ast.unaryop, operand: Reading) -> Reading:
         return BagTerm(Neg(bag.expr), bag.type)
     span = elapsed.negated(operand) if isinstance(op, ast.USub) else None
     return scalars.unary(op, operand) if span is None else span
+
+
+def _among_tuples(node: ast.Compare, scope: Scope) -> Element | None:
+    """``(x, y) in rows``, of tuples; None for another comparison. Raises TypeMismatch for tuples of other lengths."""
+    parts = tuples.member(node)
+    rows = None if parts is None else _rows(node.comparators[0], scope)
+    if parts is None or rows is None or not is_bag(rows):
+        return None
+    row = as_bag(rows).type.row
+    if not isinstance(row, Record) or row.there.names != places(len(row.there.names)):
+        return None
+    if len(row.there.names) != len(parts):
+        raise tuples.of_lengths(len(parts), len(row.there.names))
+    equal = scope.bind({tuples.ROWS: rows}).read(tuples.equal_rows(parts, node))
+    found = aggregates.exists(as_bag(equal), scope)
+    return found if isinstance(node.ops[0], ast.In) else scalars.apply("not", [found])
 
 
 def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Reading]:

@@ -224,6 +224,8 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             raise Unsupported("comparing with None gives NULL, which is never true", possible=[hint])
         case ast.Eq() | ast.NotEq() if any(is_bag(r) or r == Untyped("[]") for r in (left, right)):
             raise _no_base(describe(left if is_bag(left) else right), _of_bags(op, left, right))
+        case _ if is_bag(left) and is_bag(right) and type(op) in advice.OF_SETS:
+            raise _no_base(describe(left), advice.OF_SETS[type(op)])
         case _:
             return apply(COMPARISONS[type(op)], [left, right])
 
@@ -386,8 +388,7 @@ def attribute(of: Reading, name: str) -> Reading:
         case Untyped():
             raise untyped(of)
         case Static(Mapping()):
-            hint = "`x in RATES`" if name == "keys" else hints.CONSTANTS_BY_KEY
-            raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hint])
+            raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hints.CONSTANTS_BY_KEY])
         case _:
             possible = made_of(of) or ["fields of rows, and names in modules and classes"]
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)

@@ -9,9 +9,19 @@ from typing import Final
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.python.scalars import apply, base_of, fold, literal, settle
-from ripplenest.nrc.surface.readings import FALSE, Element, Reading, Untyped, describe, is_bag, is_row, null_whole
+from ripplenest.nrc.surface.readings import (
+    FALSE,
+    Element,
+    Reading,
+    Untyped,
+    as_bag,
+    describe,
+    is_bag,
+    is_row,
+    null_whole,
+)
 from ripplenest.nrc.syntax import Lit
-from ripplenest.nrc.types import BOOL, may_be_null
+from ripplenest.nrc.types import BOOL, Base, may_be_null
 
 OR_ELSE = (
     "`xs if rn.exists(xs) else ys`: ys where it has none",
@@ -26,15 +36,33 @@ NOTHING: Final[dict[str, object]] = {
 
 
 def condition(reading: Reading, *others: str) -> Element:
-    """An element that is a boolean. Raises TypeMismatch for others, with what ``others`` a bag may be meant as."""
+    """An element that is a boolean. Raises TypeMismatch for others, with what ``others`` may be meant."""
     if is_bag(reading):
-        possible = ["`rn.exists(xs)`: whether it has a row", *others]
+        possible = [*others, "`rn.exists(xs)`: whether it has a row"]
         raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
     cond, kind = base_of(reading)
     if kind != "bool":
         own = COMPARED.replace("x != 0", "x != ''") if kind == "string" else COMPARED
-        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[own])
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[*others, own])
     return cond
+
+
+def or_else(xs: Reading, others: Sequence[ast.expr]) -> tuple[str, ...]:
+    """What stands for ``xs or ys``, of a bag: of decimals ys has as many digits; of one row it may be a default."""
+    match others:
+        case [ast.List([one])] if is_bag(xs) and isinstance(row := as_bag(xs).type.row, Base):
+            y = ast.unparse(one)
+            y = f"rn.decimal({y}, {row.precision}, {row.scale})" if row.kind == "decimal" else y
+            default = f"`max(xs, default={ast.unparse(one)})`, and so of `min`, where that is asked"
+            return f"`xs if rn.exists(xs) else [{y}]`: that where it has none", default, *OR_ELSE[1:]
+    return OR_ELSE
+
+
+def instead(conditions: Sequence[ast.expr], value: ast.expr) -> tuple[str]:
+    """What stands for ``c and x or y``."""
+    cond = conditions[0] if len(conditions) == 1 else ast.BoolOp(ast.And(), [*conditions])
+    written = ast.unparse(ast.IfExp(cond, value, ast.Name("...", ast.Load())))
+    return (f"`{written}`, with what it is where that is not so",)
 
 
 def is_condition(reading: Reading) -> bool:

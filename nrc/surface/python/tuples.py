@@ -1,6 +1,7 @@
 """Comparisons of tuples, which Python orders by their first parts that are not equal.
 
     (a, b) < (c, d)  ⟶  a < c or a == c and b < d          (a, b) == (c, d)  ⟶  a == c and b == d
+    (a, b) in rows   ⟶  exists [True for p, q in rows if p == a and q == b]
 """
 
 import ast
@@ -11,6 +12,7 @@ from ripplenest.nrc.errors import TypeMismatch
 
 ORDERS = {ast.Lt: ast.Lt, ast.LtE: ast.Lt, ast.Gt: ast.Gt, ast.GtE: ast.Gt}
 """What the first parts are compared by, if there are others behind them."""
+ROWS = "(rows)"  # which is no name of a user's, as those of the parts are none
 
 
 def compared(node: ast.Compare) -> ast.expr | None:
@@ -25,10 +27,30 @@ def compared(node: ast.Compare) -> ast.expr | None:
     if len(every) < len(sides) or any(isinstance(x, ast.Starred) for xs in every for x in xs):
         return None
     if len({len(xs) for xs in every}) > 1:
-        got = " and ".join(str(len(xs)) for xs in every)
-        raise TypeMismatch("tuples of different lengths are compared", wanted="as many parts in each", got=got)
+        raise of_lengths(*map(len, every))
     found = [_two(op, xs, ys) for op, (xs, ys) in zip(node.ops, pairwise(every), strict=True)]
     return _located(_all(ast.And(), found), node)
+
+
+def of_lengths(*found: int) -> TypeMismatch:
+    got = " and ".join(map(str, found))
+    return TypeMismatch("tuples of different lengths are compared", wanted="as many parts in each", got=got)
+
+
+def member(node: ast.Compare) -> list[ast.expr] | None:
+    """The parts of a tuple, where it is asked whether it is one of some rows."""
+    match node:
+        case ast.Compare(ast.Tuple(elts), [ast.In() | ast.NotIn()], [_]):
+            return None if any(isinstance(x, ast.Starred) for x in elts) else elts or None
+    return None
+
+
+def equal_rows(parts: Sequence[ast.expr], node: ast.expr) -> ast.expr:
+    """A row for each of ``ROWS`` that has these ``parts``."""
+    names = [ast.Name(f"({n})", ast.Load()) for n in range(len(parts))]
+    equal = [_one(ast.Eq(), name, part) for name, part in zip(names, parts, strict=True)]
+    generator = ast.comprehension(ast.Tuple([*names], ast.Store()), ast.Name(ROWS, ast.Load()), equal, 0)
+    return _located(ast.ListComp(ast.Constant(True), [generator]), node)
 
 
 def _two(op: ast.cmpop, xs: Sequence[ast.expr], ys: Sequence[ast.expr]) -> ast.expr:
