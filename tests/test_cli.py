@@ -4,6 +4,7 @@ import json
 import os
 import py_compile
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -67,6 +68,13 @@ def state(tmp_path: Path) -> Path:
         with db.batch() as b:
             b.at("R", key=1).tags.insert(["b"])
     return folder
+
+
+def test_the_program_is_a_module() -> None:
+    """python -m ripplenest, which is the script of the same name."""
+    ask = [sys.executable, "-P", "-m", "ripplenest", "--version"]
+    done = subprocess.run(ask, capture_output=True, text=True, check=True)
+    assert done.stdout == ripplenest("--version").stdout and not done.stderr
 
 
 def test_version() -> None:
