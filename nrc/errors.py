@@ -46,11 +46,21 @@ class RipplenestError(Exception):
         if self.key:
             lines.append(f"  row      {self.key}")
         if self.others:
-            many = f"{len(self.others)} more" if len(self.others) < MOST - 1 else f"the next {len(self.others)}"
-            lines.append(f"  and      {many}:")
-            lines.extend(f"    {other.brief}" for other in self.others)
+            lines.extend(self._and())
         first, *rest = map(printable, lines)
         return "\n".join((first, *map(_source_line, self.excerpt), *rest))
+
+    def _and(self) -> list[str]:
+        """The others; of rows that all have the same wrong columns only how many they are."""
+        many = f"{len(self.others)} more" if len(self.others) < MOST - 1 else f"the next {len(self.others)}"
+        if all(isinstance(other, WrongColumns) and other.said == self.said for other in self.others):
+            return [f"  and      {many}, where the same is wrong"]
+        return [f"  and      {many}:", *(f"    {other.brief}" for other in self.others)]
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """What is wrong, wherever it is."""
+        return self.what, _text(self.wanted), _text(self.got)
 
     @property
     def brief(self) -> str:
@@ -96,7 +106,8 @@ def shown(value: object) -> str:
     """A value of a key, on one line of a message and not a long one. Texts and bytes are who somebody is, or worse:
     they are shown on request."""
     if isinstance(value, str | bytes) and os.environ.get(KEYS) != "show":
-        return f"({len(value)} {'letters' if isinstance(value, str) else 'bytes'}; {KEYS}=show shows them)"
+        unit, them = "letter" if isinstance(value, str) else "byte", "it" if len(value) == 1 else "them"
+        return f"({len(value)} {unit}{'s' * (len(value) != 1)}; {KEYS}=show shows {them})"
     text = _text(value)
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 

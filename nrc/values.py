@@ -144,7 +144,8 @@ def absent(type: Type) -> Value:
 def _record(obj: object, type: Record, where: str) -> Row:
     fields = _fields(obj, type, where)
     if what := other_fields(fields, type):
-        raise WrongColumns(what, where=where, possible=map(_name, type.names))
+        without = [f"`{{n: row[n] for n in {[*type.names]}}}`, without the others"] if "extra" in what else []
+        raise WrongColumns(what, where=where, possible=[*map(_name, type.names), *without])
     return tuple((name, to_value(fields[name], t, f"{where}.{_name(name)}")) for name, t in type.fields)
 
 

@@ -9,6 +9,7 @@ Annotations may be strings. Names that are not defined yet are looked up again a
 import datetime
 import decimal
 import inspect
+import re
 import sys
 import types
 import typing
@@ -99,8 +100,15 @@ def _check_names(cls: type) -> None:
         raise Unsupported("no class of rows can have this name", got=cls.__name__, possible=["a word as name"])
     for name in (name for c in cls.__mro__ for name in inspect.get_annotations(c)):
         if not is_field_name(name):
-            possible = ["words as names"]
+            word = _word(name)
+            possible = [f"words as names: {word}, and rows of it, `{{{word!r}: row[{name!r}]}}`"]
             raise Unsupported("no class can have this field", where=cls.__qualname__, got=name, possible=possible)
+
+
+def _word(name: str) -> str:
+    """A name that a field can have, like ``name``."""
+    word = re.sub(r"\W+", "_", normalize("NFKC", name)).strip("_").lower()
+    return next((w for w in (word, f"{word}_") if word and is_field_name(w)), f"field_{word}")
 
 
 def is_field_name(name: str) -> bool:

@@ -200,7 +200,8 @@ class Inner(_Chained):
         try:
             values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key, whole=verb == "upsert")
         except WrongColumns as error:
-            raise or_by_key(error, verb, f"{a.shown}.delete_key({spelled(key)})" if key else "") from None
+            forms = {"delete": f"{a.shown}.delete_key({spelled(key)})", "upsert": f"{a.shown}.at({spelled(key)})"}
+            raise or_by_key(error, verb, forms if key else {}) from None
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 

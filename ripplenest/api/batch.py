@@ -146,8 +146,9 @@ class Batch(Named):
             try:
                 given = read_rows(rows, row, where, key, whole=verb == "upsert")
             except WrongColumns as error:
-                form = f'b.delete_key("{relation}", {spelled(r.key)})' if r.key else ""
-                raise or_by_key(error, verb, form) from None
+                key_of = spelled(r.key)
+                forms = {"delete": f'b.delete_key("{relation}", {key_of})', "upsert": f'b.at("{relation}", {key_of})'}
+                raise or_by_key(error, verb, forms if r.key else {}) from None
         self._record(Write(verb, relation, given))
 
     def _record(self, operation: Operation) -> None:
@@ -159,7 +160,9 @@ class Batch(Named):
 def _check_name(source: str | None, seq: int | None) -> None:
     """Raises BatchMisuse for half a name or a reserved source, WrongValue for one that is no text with a number."""
     if (source is None) != (seq is None):
-        raise BatchMisuse("a batch has both a source and a seq or neither", got=(source, seq))
+        other = f'batch(source="...", seq={seq})' if source is None else f"batch(source={source!r}, seq=...)"
+        possible = [f"{other}, the number that this batch has among those of the source", "batch()"]
+        raise BatchMisuse("a batch has both a source and a seq or neither", got=(source, seq), possible=possible)
     if source is not None:
         to_value(source, STRING, "batch source")
         to_value(seq, LONG, "batch seq")

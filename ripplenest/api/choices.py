@@ -3,7 +3,7 @@
 Rows that are chosen with nothing after them are a mistake: ``Chosen`` knows those, and the batch refuses them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 
 from attrs import evolve, field, frozen
@@ -106,11 +106,20 @@ def fields_of(row: Type) -> dict[str, Type]:
     return dict(row.there.fields) if isinstance(row, Record) else {}
 
 
-def or_by_key(error: WrongColumns, verb: str, form: str) -> WrongColumns:
-    """``error`` of rows without all fields, with the ``form`` that takes rows by their key, if they have one."""
-    if verb == "delete" and form:
+def or_by_key(error: WrongColumns, verb: str, forms: Mapping[str, str]) -> WrongColumns:
+    """``error`` of rows without all fields, with the form that takes rows by their key, by verb, if they have one: of
+    an upsert what sets the fields that there are."""
+    form = forms.get(verb)
+    if verb == "delete" and form is not None:
         error.possible = (*(error.possible or ()), f"or {form}")
+    if verb == "upsert" and form is not None and "missing fields" in error.what and _is_of_row(error.where):
+        error.possible = (*(error.possible or ()), f"or {form}.set(...), which leaves other fields as they are")
     return error
+
+
+def _is_of_row(where: str) -> bool:
+    """Whether it is said of rows that are given, and not of what is in them."""
+    return where.rpartition(": rows")[2].partition("]")[2] == ""
 
 
 def spelled(fields: Iterable[str]) -> str:

@@ -284,7 +284,9 @@ def _check_inner_names(arrow: pa.DataType, t: Type, where: str) -> None:
 def _check_names(names: list[str], row: Record, where: str) -> None:
     if sorted(names) != sorted(row.names):
         faults = other_fields(names, row) or "one of them twice"
-        raise WrongColumns(f"other columns than the relation has: {faults}", where=where, possible=row.names)
+        what, is_wide = f"other columns than the relation has: {faults}", "extra" in faults and "[" not in where
+        without = [f"`table.select({[*row.names]})`, without the others"] if is_wide else []
+        raise WrongColumns(what, where=where, possible=[*row.names, *without])
 
 
 def _python_column(column: pa.ChunkedArray, field: str, where: str, start: int) -> list[object]:

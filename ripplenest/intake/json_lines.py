@@ -16,6 +16,7 @@ import pyarrow.json
 
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import arrow_type
+from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
@@ -23,6 +24,7 @@ BLOCK = 1 << 24  # bytes of lines that are parsed at once; a line is at most as 
 CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
 BLANK = b" \t\r\n\xef\xbb\xbf"  # also what says that a file is UTF-8
 NO_LINE = "not a line of JSON with fields"
+SEVERAL = "`rn.json(d for text in texts for d in json.loads(text))`, of texts that hold several documents"
 TEXTS: Mapping[str, str] = {"date": "2024-12-31", "timestamp": "2024-12-31T23:59:59Z"}
 
 
@@ -83,7 +85,8 @@ def _of_line(line: bytes, row: Record, where: str) -> Iterator[RipplenestError]:
     elif isinstance(value, dict):
         yield from _of_value(value, row, where)
     else:
-        yield WrongValue(NO_LINE, where=where, wanted=row, got=got)
+        possible = [SEVERAL] if isinstance(value, list) else None
+        yield WrongValue(NO_LINE, where=where, wanted=row, got=got, possible=possible)
 
 
 def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
@@ -94,7 +97,8 @@ def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
             extra = [name for name in value if name not in own.names]
             if extra:
                 what = "other columns than the relation has"
-                yield WrongColumns(what, where=where, wanted=list(own.names), got=extra)
+                possible = [f"`{{n: d[n] for n in {[*own.names]} if n in d}}`, of dicts for `rn.json(...)`"]
+                yield WrongColumns(what, where=where, wanted=list(own.names), got=extra, possible=possible)
             for name, inner in own.fields:
                 yield from _of_value(value.get(name), inner, f"{where}.{name}")
         case Bag(row) if isinstance(value, list):
@@ -110,7 +114,8 @@ def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
         typed(json.dumps({"value": value}).encode(), row)
     except pa.ArrowException:
         wanted, got = (t, type(value).__name__) if not isinstance(value, str) else _text_of(t)
-        yield WrongValue("a value that is not of its type", where=where, wanted=wanted, got=got)
+        possible = conversions(t.kind, value) if isinstance(t, Base) and t.kind not in (*TEXTS, "decimal") else None
+        yield WrongValue("a value that is not of its type", where=where, wanted=wanted, got=got, possible=possible)
 
 
 def _text_of(t: Type) -> tuple[str, str]:

@@ -88,7 +88,7 @@ def _chosen(overlay: Overlay, r: Relation, group: Sequence[Sequence[Step]], wher
         overlay.fetch(part.name, keys[0][0], [key for _, own in keys for key in own])
         at = [ChosenRows(part, _found(overlay, part, own, step)) for own, step in zip(keys, steps, strict=True)]
         for rows, step in zip(at, steps, strict=True) if where is not None else ():
-            _check(rows.rows, step, f"{where}: {part.name}")
+            _check(rows.rows, step, part, f"{where}: {part.name}")
     return at
 
 
@@ -137,13 +137,26 @@ def _values(part: Part, step: Step) -> dict[int, object]:
     return {part.column((name,)): value for name, value in step.fields}
 
 
-def _check(found: Found, step: Step, where: str) -> None:
+def _check(found: Found, step: Step, part: Part, where: str) -> None:
     assert isinstance(step, Where)
     names = ", ".join(n for n, _ in step.fields)
     rows = sum(found.values())
     if not found and not step.many:
-        raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none")
+        possible = [*_adding(part, step), f"at_all({_spelled(step)}), which may be none"]
+        raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none", possible=possible)
     if rows > 1 and not step.many:
-        got, given = f"{rows} rows", ", ".join(f"{n}=..." for n, _ in step.fields)
-        possible = [f"at_all({given}), which is all of them", "more fields"]
+        possible = [f"at_all({_spelled(step)}), which is all of them", "more fields"]
+        got = f"{rows} rows"
         raise Ambiguous(f"several rows have this {names}", where=where, wanted="one row", got=got, possible=possible)
+
+
+def _spelled(step: Where) -> str:
+    return ", ".join(f"{n}=..." for n, _ in step.fields)
+
+
+def _adding(part: Part, step: Where) -> list[str]:
+    """What writes a row that may not be there yet, where the step asks for its key."""
+    if not part.key or {*part.key} != {n for n, _ in step.fields}:
+        return []
+    verb = f'b.upsert("{part.name}", [...])' if "." not in part.name else "an upsert of the bag"
+    return [f"{verb}, of whole rows, which adds it"]

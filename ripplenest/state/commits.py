@@ -137,16 +137,18 @@ class Commits:
         applied = self._in_force(source, last, self.state.store.born(name))
         if applied is not None and is_same(applied, digest, (write,)):
             return applied.version
-        self._check_none(name, snapshot, applied)
+        self._check_none(r, snapshot, applied)
         return self._load(write, snapshot, source, last + 1, digest)
 
-    def _check_none(self, name: str, snapshot: Unfolding, applied: Applied | None) -> None:
+    def _check_none(self, r: Relation, snapshot: Unfolding, applied: Applied | None) -> None:
         """Raises AlreadyLoaded when a relation has been loaded, or has rows."""
+        verb = "upsert" if r.key else "insert"
+        where, possible = f"load {r.name}", [f'with db.batch() as b: b.{verb}("{r.name}", rows)']
         if applied is not None:
-            got = f"version {applied.version}"
-            raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
-        if len(snapshot.scan(name).consolidated()):
-            raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
+            what, got = "the relation was loaded before, with other rows", f"version {applied.version}"
+            raise AlreadyLoaded(what, where=where, got=got, possible=possible)
+        if len(snapshot.scan(r.name).consolidated()):
+            raise AlreadyLoaded("the relation has rows already", where=where, possible=possible)
 
     def _load_by_tasks(
         self, tasks: Tasks, r: Relation, rows: object, snapshot: Unfolding, applied: Applied | None, seq: int
@@ -157,7 +159,7 @@ class Commits:
         with Staging.begin(store.path) as staging:
             if applied is not None and loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
                 return applied.version
-            self._check_none(r.name, snapshot, applied)
+            self._check_none(r, snapshot, applied)
             written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=loaded_digest(r, content), written=written)
             for _ in range(IN_TURN - 1):
@@ -167,7 +169,7 @@ class Commits:
                     snapshot = self.state.snapshot()
                     if staging.is_numbered or not self._fits(work, ids, seq, snapshot):
                         raise
-                    self._check_none(r.name, snapshot, None)
+                    self._check_none(r, snapshot, None)
             return self._named(r, snapshot, sizes, change, staging)
 
     def _fits(self, work: Loading, ids: Mapping[str, int], seq: int, snapshot: Unfolding) -> bool:

@@ -1,5 +1,6 @@
 """What programs write in the words of other libraries: the error says how it is called here, and nothing changes."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from support.states import refused, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.nrc.errors import shown as key_shown
 
 
 @pytest.fixture
@@ -67,6 +69,75 @@ def test_rows_that_go_by_their_key(folder):
             batch(db, lambda b: b.delete_key("C", custkey=9))
         with refused(db, errors.WrongColumns, "missing fields name; extra fields nam"):
             batch(db, lambda b: b.insert("C", pa.table({"custkey": [1], "nam": ["x"], "orders": [[]]})))
+
+
+WAYS_OUT: dict[str, tuple[Any, type[errors.RipplenestError], tuple[str, ...]]] = {
+    "an upsert of some fields": (lambda b: b.upsert("C", [{"custkey": 7, "name": "Eve"}]), errors.WrongColumns,
+                                 ("missing fields orders", 'or b.at("C", custkey=...).set(...)')),
+    "of some fields below": (lambda b: b.at("C", custkey=7).orders.upsert([{"orderkey": 11}]), errors.WrongColumns,
+                             ('or b.at("C", custkey=...).orders.at(orderkey=...).set(...)',)),
+    "a key that is not there": (lambda b: b.at("C", custkey=99).set(name="Eve"), errors.UnknownKey,
+                                ('b.upsert("C", [...])', "at_all(custkey=...)")),
+    "an order that is not there": (lambda b: b.at("C", custkey=7).orders.at(orderkey=9).items.insert([]),
+                                   errors.UnknownKey, ("an upsert of the bag", "at_all(orderkey=...)")),
+    "more fields": (lambda b: b.insert("C", [{**ANN, "custkey": n, "x": 1} for n in range(50)]), errors.WrongColumns,
+                    ("`{n: row[n] for n in ['custkey', 'name', 'orders']}`", "the next 19, where the same is wrong")),
+    "more columns": (lambda b: b.delete("C", pa.table({"custkey": [7], "name": ["x"], "orders": [[]], "x": [1]})),
+                     errors.WrongColumns, ("`table.select(['custkey', 'name', 'orders'])`",)),
+    "more fields of JSON": (lambda b: b.insert("C", rn.json([{**ANN, "x": 1}] * 3)), errors.WrongColumns,
+                            ("`{n: d[n] for n in ['custkey', 'name', 'orders'] if n in d}`", "2 more, where the same")),
+    "a text in JSON": (lambda b: b.insert("C", rn.json([{**ANN, "custkey": "7"}])), errors.WrongValue,
+                       ("possible int(x)",)),
+    "several in a text": (lambda b: b.insert("C", rn.json(["[]"])), errors.WrongValue,
+                          ("`rn.json(d for text in texts for d in json.loads(text))`",)),
+}
+
+
+@pytest.mark.parametrize("what", WAYS_OUT)
+def test_ways_out(folder: Any, what: str) -> None:
+    use, kind, told = WAYS_OUT[what]
+    with rn.open(folder / "keyed", engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"})
+        db.load("C", [ANN])
+        with refused(db, kind, *told):
+            batch(db, use)
+
+
+def test_the_ways_out_are_ways(folder):
+    """What the messages above say, written out."""
+    some, texts = {"custkey": 1, "name": "x", "orders": [], "x": 1}, ['[{"custkey": 2, "name": "y", "orders": []}]']
+    names = ["custkey", "name", "orders"]
+    with rn.open(folder / "keyed", engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"})
+        db.load("C", [ANN])
+        with refused(db, errors.AlreadyLoaded, "with other rows", 'with db.batch() as b: b.upsert("C", rows)'):
+            db.load("C", [BOB])
+        with db.batch() as b:
+            b.at("C", custkey=7).set(name="Eve")
+            b.upsert("C", [{n: row[n] for n in names} for row in [some]])
+            b.upsert("C", pa.Table.from_pylist([{**ANN, "custkey": 3, "x": 1}]).select(names))
+            b.upsert("C", rn.json({n: d[n] for n in names if n in d} for d in [{**some, "custkey": 4}]))
+            b.upsert("C", rn.json(d for text in texts for d in json.loads(text)))
+        assert [(row["custkey"], row["name"]) for row in db.relation("C").rows()] == [
+            (1, "x"), (2, "y"), (3, ANN["name"]), (4, "x"), (7, "Eve"),
+        ]  # fmt: skip
+
+
+def test_half_of_a_name_of_a_batch(db):
+    for given, told in (({"seq": 3}, 'batch(source="...", seq=3)'), ({"source": "x"}, "batch(source='x', seq=...)")):
+        with refused(db, errors.BatchMisuse, told, "batch()"):
+            db.batch(**given)
+
+
+def test_letters_are_counted() -> None:
+    assert key_shown("a") == "(1 letter; RIPPLENEST_KEYS=show shows it)"
+    assert key_shown(b"ab") == "(2 bytes; RIPPLENEST_KEYS=show shows them)"
+
+
+def test_fields_are_words() -> None:
+    for name, told in (("US Gross", "us_gross"), ("class", "class_"), ("2nd", "field_2nd"), ("%", "field_")):
+        with pytest.raises(errors.Unsupported, match=f"words as names: {told}, and rows of it"):
+            rn.record(type("Film", (), {"__annotations__": {name: int}}))
 
 
 def test_what_has_no_value_is_named(folder):

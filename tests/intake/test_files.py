@@ -393,7 +393,7 @@ def test_keys_that_are_texts_are_shown_on_request(tmp_path: Path, monkeypatch: p
         db.load("P", [{"name": "Ann", "token": b"\x01"}])
         shows = "RIPPLENEST_KEYS=show shows them"
         for text in (
-            f"row      name (3 letters; {shows}), token (1 bytes; {shows})",
+            f"row      name (3 letters; {shows}), token (1 byte; {shows.replace('them', 'it')})",
             "row      name Ann, token b'\\x01'",
         ):
             with refused(db, errors.DuplicateKey, text), db.batch() as b:
