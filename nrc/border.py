@@ -1,7 +1,8 @@
 """The border between Ripplenest and programs that use it: an error that leaves has the program's own frames, and one of
 ours, that of the public name that was called.
 
-Law: the error is the same object with the same message. What goes from its traceback is frames of ours, and those of
+Law: the error is the same object with the same message; but one of Python or a library, that memory is not enough, is
+told as an OutOfMemory. What goes from its traceback is frames of ours, and those of
 libraries below them; frames of the program's own code that we called back stay. ``RIPPLENEST_TRACEBACK=full`` keeps
 all. So do errors that are not the program's: whoever mends a defect of ours, which is what LawBroken says, and any
 error that is no RipplenestError, must find its place.
@@ -15,7 +16,7 @@ from functools import wraps
 from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from ripplenest.nrc.errors import LawBroken, RipplenestError
+from ripplenest.nrc.errors import LawBroken, OutOfMemory, RipplenestError, of_memory
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,8 +41,10 @@ class Border:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ours = isinstance(error, RipplenestError) and not isinstance(error, LawBroken)
-        if error is None or trace is None or not ours or os.environ.get(VARIABLE) == "full":
+        ours, is_full = isinstance(error, RipplenestError), os.environ.get(VARIABLE) == "full"
+        if error is not None and trace is not None and not ours and (told := _of_memory(error, trace)) is not None:
+            raise told from (error if is_full else None)
+        if error is None or trace is None or not ours or isinstance(error, LawBroken) or is_full:
             return
         _last_of_user(trace).tb_next = None
         error.__cause__ = None  # and it is not printed; ``__context__`` has it
@@ -71,6 +74,12 @@ def public(cls: type[C]) -> type[C]:
             elif isinstance(member, property) and isinstance(member.fget, FunctionType):
                 setattr(cls, name, member.getter(bordered(member.fget)))
     return cls
+
+
+def _of_memory(error: BaseException, trace: TracebackType) -> OutOfMemory | None:
+    """What is said of too little memory, unless it was the program's own code that asked for it."""
+    *_, last = _entries(trace)
+    return of_memory(error) if _hidden(last) else None
 
 
 def _last_of_user(trace: TracebackType) -> TracebackType:

@@ -10,6 +10,7 @@ is one line, on which whatever could command a terminal is escaped.
 
 import os
 from collections.abc import Iterable, Mapping
+from errno import ENOMEM
 from itertools import islice
 from types import MappingProxyType
 
@@ -84,6 +85,7 @@ class RipplenestError(Exception):
 
 
 KEYS = "RIPPLENEST_KEYS"
+MORE_MEMORY = ("more memory for this process", "views of fewer rows", 'rn.open(..., engine="spark")')
 MOST = 20  # errors that are shown at once
 LONG = 60  # characters of a value of a key
 
@@ -187,6 +189,20 @@ class UnknownRelation(DataError):
 
 class StateError(RipplenestError):
     """The state directory cannot be used as asked."""
+
+
+class OutOfMemory(RipplenestError, MemoryError):
+    """The process could not have as much memory as it asked for. That is no harm to what is stored: a change is stored
+    as a whole, when it has been worked out."""
+
+
+def of_memory(error: BaseException, where: str = "") -> OutOfMemory | None:
+    """What an ``error`` says that is one of too little memory, also where the file system says it; None of others."""
+    is_refused = isinstance(error, OSError) and (error.errno == ENOMEM or os.strerror(ENOMEM) in str(error))
+    if not (is_refused or isinstance(error, MemoryError)):  # of a mapping Arrow has the text alone
+        return None
+    what, possible = "there is not enough memory, and what is stored is as it was", [*MORE_MEMORY]
+    return OutOfMemory(what, where=where, got=error, possible=possible)
 
 
 class NameTaken(StateError):

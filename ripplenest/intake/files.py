@@ -25,7 +25,7 @@ import pyarrow.parquet
 
 from ripplenest.intake.folders import pieces
 from ripplenest.intake.json_lines import BLANK, BLOCK, faults, schema_of, typed
-from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first
+from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, of_memory, raise_first
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
 
 SHORTEST = 3  # bytes of a line of JSON with a row
@@ -104,6 +104,8 @@ def of_block(
             raise_first(_unsaid(block.split(b"\n"), row, named))
         return found
     except (pa.ArrowException, UnicodeDecodeError) as error:
+        if (told := of_memory(error, where)) is not None:
+            raise told from error
         raise_first(faults(block.split(b"\n"), fields, named))
         raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
@@ -189,7 +191,7 @@ def _readable(where: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
+        raise of_memory(error, where) or WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
 
 def _found(path: FilePath, where: str) -> Path:

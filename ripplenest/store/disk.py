@@ -18,7 +18,7 @@ from attrs import frozen
 from pyarrow import fs
 
 from ripplenest.data.room import Scratch
-from ripplenest.nrc.errors import CorruptState, StateError
+from ripplenest.nrc.errors import CorruptState, StateError, of_memory
 
 SEGMENTS = "segments"  # the folder of a state that segment files are in
 PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
@@ -45,7 +45,8 @@ def refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        raise StateError("the file system refuses", where=str(path), got=e.strerror or e) from e
+        refused = StateError("the file system refuses", where=str(path), got=e.strerror or e)
+        raise of_memory(e, str(path)) or refused from e
 
 
 class _Scratch(Scratch):
@@ -175,8 +176,8 @@ class Disk:
     def map(self, blob: Blob) -> pa.Buffer:
         """The bytes of ``blob`` as a memory mapping that holds no descriptor.
 
-        Raises CorruptState when the file is missing or too short, or a link to another. ``blocks.py`` checks the
-        digests.
+        Raises CorruptState when the file is missing or too short, or a link to another, OutOfMemory where there is no
+        room for it. ``blocks.py`` checks the digests.
         """
         path = self.folder / blob.file
         if path.is_symlink():
@@ -191,7 +192,8 @@ class Disk:
                 data: pa.Buffer = mapped.read_buffer(blob.bytes)
                 return data
         except (OSError, pa.ArrowException) as e:
-            raise CorruptState("a stored file cannot be read", where=str(path), wanted="the file", got=e) from e
+            harm = CorruptState("a stored file cannot be read", where=str(path), wanted="the file", got=e)
+            raise of_memory(e, str(path)) or harm from e
 
     def read_bytes(self, file: str) -> bytes | None:
         """The whole of a small file, None when there is none."""

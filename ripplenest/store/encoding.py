@@ -13,7 +13,7 @@ import io
 
 import pyarrow as pa
 
-from ripplenest.nrc.errors import CorruptState
+from ripplenest.nrc.errors import CorruptState, of_memory
 from ripplenest.store.blocks import Blocks
 
 OPTIONS = pa.ipc.IpcWriteOptions()  # not from the environment, which Arrow would ask for each blob
@@ -67,7 +67,8 @@ def decode(blocks: Blocks) -> pa.Table:
     try:
         return _read(blocks)
     except (pa.ArrowException, OSError) as e:  # of bytes that are as they were written
-        raise CorruptState("a blob of another encoding", wanted="an Arrow IPC stream", got=type(e).__name__) from e
+        harm = CorruptState("a blob of another encoding", wanted="an Arrow IPC stream", got=type(e).__name__)
+        raise of_memory(e) or harm from e
 
 
 def _read(blocks: Blocks) -> pa.Table:

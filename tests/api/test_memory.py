@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs
 import pyarrow.parquet
 import pytest
 from support.choices import Choices
@@ -27,12 +28,19 @@ from ripplenest.data import room
 from ripplenest.errors import DuplicateKey
 from ripplenest.intake import apply, files, spilled
 from ripplenest.intake.loading import load
-from ripplenest.nrc.errors import RipplenestError, StateError
+from ripplenest.nrc.errors import CorruptState, OutOfMemory, RipplenestError, StateError
 from ripplenest.nrc.types import LONG, STRING, Record, nullable
 from ripplenest.state import commits
 
 COUNTS: Counter[str] = Counter()
 TINY = 1 << 13
+
+
+class Refusing(pyarrow.fs.SubTreeFileSystem):  # type: ignore[misc]
+    """No file is mapped into memory, for the reason that Arrow gives."""
+
+    def open_input_file(self, _: str) -> pa.NativeFile:
+        raise OSError(f"Memory mapping file failed: {os.strerror(errno.ENOMEM)}")
 
 
 @rn.record
@@ -428,3 +436,27 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 def test_coverage() -> None:
     if COUNTS:
         assert min(COUNTS.values()) >= 2 and len(COUNTS) == 10, COUNTS
+
+
+def test_too_little_memory_is_no_damage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file that cannot be mapped, and of one to read rows from; the state is as it was."""
+    pyarrow.parquet.write_table(pa.table({"n": [1]}), folder / "rows.parquet")
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("N", int)
+        db.load("N", [1, 2])
+    with monkeypatch.context() as m:
+        m.setattr(pyarrow.fs, "SubTreeFileSystem", Refusing)
+        with rn.open(folder / "state", engine="local") as db, pytest.raises(OutOfMemory, match="as it was") as caught:
+            db.relation("N").rows()
+    assert not isinstance(caught.value, CorruptState) and "segments" in caught.value.where
+
+    def refuse(*_: object, **__: object) -> pa.Table:
+        raise pa.ArrowMemoryError("malloc of size 8 failed")
+
+    with rn.open(folder / "state", engine="local") as db:
+        assert sorted(db.relation("N").rows()) == [1, 2] and db.version == 2
+        monkeypatch.setattr(pyarrow.parquet, "ParquetFile", refuse)
+        monkeypatch.setattr(pyarrow.parquet, "read_table", refuse)
+        with pytest.raises(OutOfMemory, match="as it was"), db.batch() as b:
+            b.insert("N", folder / "rows.parquet")
+        assert db.version == 2

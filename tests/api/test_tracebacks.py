@@ -13,7 +13,7 @@ import pytest
 
 import ripplenest as rn
 from ripplenest import Bag
-from ripplenest.errors import AlreadyLoaded
+from ripplenest.errors import AlreadyLoaded, OutOfMemory
 from ripplenest.nrc.border import VARIABLE, Border, bordered, public
 from ripplenest.nrc.errors import LawBroken, RipplenestError, WrongColumns
 
@@ -157,6 +157,19 @@ def test_errors_of_the_program_are_short(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_defects_keep_all(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names(called(error, monkeypatch)) == ["called", "deep", "deep"]
     assert isinstance(error.__cause__, KeyError)
+
+
+@pytest.mark.usefixtures("short")
+def test_too_little_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a library below us; what the program's own code asks for is its own."""
+    with monkeypatch.context() as m, pytest.raises(OutOfMemory, match="Unable to allocate 8 EiB") as told:
+        m.setitem(deep.__globals__, "__name__", "ripplenest.somewhere")
+        bordered(deep)(MemoryError("Unable to allocate 8 EiB"))
+    assert told.value.__cause__ is None and "what is stored is as it was" in str(told.value)
+    own = MemoryError()
+    with pytest.raises(MemoryError) as caught, Border():
+        raise own
+    assert caught.value is own
 
 
 def test_all_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
