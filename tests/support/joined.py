@@ -48,6 +48,7 @@ class Views:
             (
                 f"for c in C {kept}union {total}sng(⟨id: c.id, g: c.g, a: t.v, b: c.w⟩)",
                 f"for c in C {kept}union {total}sng(⟨id: c.id, g: c.w, a: c.g, b: t.v⟩)",
+                f"for c in C {kept}union {total}sng(⟨id: c.id, g: c.g, a: t.v + c.w, b: c.w⟩)",
                 f"{both}sng(⟨id: o.at, g: c.g, a: o.n, b: c.w⟩)",
                 f"{both}{total}sng(⟨id: o.at, g: c.g, a: t.v, b: o.n⟩)",
                 f"{both}for q in flatten(sng(o.xs)) union sng(⟨id: o.at, g: c.g, a: q.q, b: c.w⟩)",
