@@ -25,7 +25,7 @@ from ripplenest.shred.values import Parts
 COUNTS: Counter[str] = Counter()
 
 
-@law(joined_case, examples=many(300, 6_000))
+@law(joined_case, examples=many(300, 3_000))
 def test_with_or_without(case: Case) -> None:
     query = query_of(case.schema, case.query)
     stages, plan = planned(query)
@@ -34,7 +34,9 @@ def test_with_or_without(case: Case) -> None:
         _, alone = planned(query)
     joins = stages.program.of_kind(MapKind.JOINED)
     count(joins, stages)
-    for parts, own, other in zip(databases(case), states(plan, case), states(alone, case), strict=False):
+    found, others = states(plan, case), states(alone, case)
+    assert len(found) == len(others)  # where one has no value, the other has none
+    for parts, own, other in zip(databases(case), found, others, strict=False):
         common = own.maps().keys() & other.maps().keys()
         assert {name: own.maps()[name] for name in common} == {name: other.maps()[name] for name in common}
         assert own.nested() == evaluate(case.query, evolve(case, parts=parts).db)
@@ -78,6 +80,7 @@ def count(joins: Sequence[Map], stages: Stages) -> None:
 def test_enough_was_met() -> None:
     if not COUNTS:
         pytest.skip("the law did not run here")
-    often = ("joins", "several", "joined and something", "with totals", "of joins", "computed", "can fail")
-    read = ("without windows", "read by flat", "read by group", "read by dictionary", "read by domain", "read by joined")
-    assert all(COUNTS[what] > many(4, 100) for what in (*often, *read)), COUNTS
+    found = ("joins", "several", "joined and something", "with totals", "of joins", "computed", "can fail")
+    read = ("flat", "group", "dictionary", "domain", "joined")
+    often = (*found, "without windows", *(f"read by {kind}" for kind in read))
+    assert all(COUNTS[what] > many(4, 50) for what in often), COUNTS
