@@ -442,7 +442,7 @@ def test_a_row_that_is_not_there_is_null_and_a_batch_reads_few_rows(folder) -> N
         db.create(latest)
         rows = {row["id"]: row for row in db.view("latest").rows()}
         assert rows[3] == {"id": 3, "event": 493, "city": "c493", "place": {"city": "c493", "zip": 493}}
-        assert rows[13] == {"id": 13, "event": None, "city": None, "place": {"city": None, "zip": None}}
+        assert rows[13] == {"id": 13, "event": None, "city": None, "place": None}
         with db.batch(policy="strict") as b:
             b.delete_key("E", id=493)
             b.insert("E", [Event(600, 13, hours[0], At("new", 1), [])])
@@ -450,6 +450,71 @@ def test_a_row_that_is_not_there_is_null_and_a_batch_reads_few_rows(folder) -> N
         rows = {row["id"]: row for row in db.view("latest").rows()}
         assert (rows[3]["event"], rows[3]["place"]["zip"], rows[13]["city"]) == (483, 483, "new")
         assert db.verify(deep=True).ok
+
+
+@rn.record
+class Reading:
+    id: int
+    device: int
+    place: At
+    note: str | None
+
+
+@rn.view
+def lasts(R: Bag[Order], E: Bag[Reading]):
+    """The last reading of each device as a whole, in a field, as a row, in a choice, or asked whether there is one."""
+    known = [{"id": o.id, "of": [e for e in E if e.device == o.id]} for o in R]
+    return [
+        {
+            "id": k.id,
+            "last": max(k.of, key=lambda e: e.id, default=None),
+            "place": max(k.of, key=lambda e: e.id).place if k.of else None,
+            "none": max(k.of, key=lambda e: e.id, default=None) is None,
+            "pair": max([(e.id, e.note) for e in k.of], key=lambda p: p[0], default=None),
+        }
+        for k in known
+    ]
+
+
+@rn.view
+def firsts(R: Bag[Order], E: Bag[Reading]):
+    return [
+        {"id": o.id, "first": first.id}
+        for o in R
+        if (first := min([e for e in E if e.device == o.id], key=lambda e: e.id, default=None)) is not None
+    ]
+
+
+def test_a_first_row_that_is_not_there_is_none_as_a_whole(folder) -> None:
+    """Though one may be there of which all values are NULL; and it comes and goes with its row."""
+    draw = Random(7)
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("R", Order, key="id")
+        db.relation("E", Reading, key="id")
+        db.load("R", [an_order(draw, n) for n in range(4)])
+        db.create(lasts)
+        db.create(firsts)
+        seen = set[tuple[bool, bool]]()
+        for n in range(12):
+            with db.batch() as b:
+                b.upsert("E", [Reading(draw.randrange(6), draw.randrange(4), At("x", n), draw.choice([None, "a"]))])
+                b.discard_key("E", id=draw.randrange(6))
+            orders, readings = db.relation("R").rows(), db.relation("E").rows()
+            found = {row["id"]: row for row in db.view("lasts").rows()}
+            first = {row["id"]: row["first"] for row in db.view("firsts").rows()}
+            for o in orders:
+                own = sorted((e for e in readings if e["device"] == o["id"]), key=lambda e: e["id"])
+                last = own[-1] if own else None
+                assert found[o["id"]] == {
+                    "id": o["id"],
+                    "last": last,
+                    "place": last and last["place"],
+                    "none": last is None,
+                    "pair": last and {"_1": last["id"], "_2": last["note"]},
+                }
+                assert first.get(o["id"]) == (own[0]["id"] if own else None)
+                seen.add((last is None, bool(last and last["note"] is None)))
+        assert len(seen) == 3 and db.verify(deep=True).ok
 
 
 @rn.view

@@ -5,19 +5,22 @@ from collections.abc import Sequence
 
 import pytest
 from attrs import evolve
-from support.joined import joined_case
+from support.joined import NAMES, SCHEMA, joined_case
 from support.laws import law
 from support.programs import Running, planned, query_of
 from support.sizes import many
 from support.strategies import Case
+from support.updates import shredded_database
 
 from ripplenest.delta import compile as compiling
 from ripplenest.delta.compile import Stages
 from ripplenest.delta.groups import joined
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Call, Total, Tuple
 from ripplenest.plan.planned import Plan
 from ripplenest.shred.values import Parts
@@ -41,6 +44,28 @@ def test_with_or_without(case: Case) -> None:
         assert {name: own.maps()[name] for name in common} == {name: other.maps()[name] for name in common}
         assert own.nested() == evaluate(case.query, evolve(case, parts=parts).db)
         COUNTS["joined and something"] += any(own.maps()[m.name] for m in joins) and bool(own.nested())
+
+
+ROWS = "for c in C union for o in O where o.c = c.id{} union sng(⟨g: c.g, a: o.n, b: c.w⟩)"
+FOLD = "for r in fold[s](z in {} of v: count()) union sng(⟨id: c.id, v: r.v⟩)"
+ASKED = "let X := {} in for c in C where c.w > 0 union " + FOLD
+FAIL = {
+    "what is compared": (ROWS.format(""), "(for y in X where y.g = c.g and 6 / y.a > c.w union sng(y))"),
+    "what is a condition": (ROWS.format(" and 6 / o.n > 1"), "(for y in X where y.g = c.g and y.a > c.w union sng(y))"),
+}
+
+
+@pytest.mark.parametrize("rows", FAIL.values(), ids=FAIL)
+@pytest.mark.parametrize("asking", [0, 1])
+def test_what_nobody_asks_need_not_have_a_value(rows: tuple[str, str], asking: int) -> None:
+    """Of rows of another group, or where there is nobody who asks."""
+    c = BagValue.of([(("id", 1), ("g", 1), ("w", asking)), (("id", 2), ("g", 2), ("w", 0))])
+    o = BagValue.of([(("c", i), ("at", 1), ("n", n), ("xs", BagValue())) for i, n in ((1, 2), (2, 0))])
+    query = query_of(SCHEMA, parse_expr(ASKED.format(*rows), NAMES))
+    stages, plan = planned(query)
+    assert stages.program.of_kind(MapKind.JOINED)
+    parts = shredded_database(SCHEMA, {"C": c, "O": o})
+    assert sum(n for _, n in Running.start(plan, parts).nested()) == asking
 
 
 def databases(case: Case) -> list[Parts]:

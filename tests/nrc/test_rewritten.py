@@ -7,6 +7,7 @@ from support.laws import law
 from support.sizes import many
 from support.strategies import Case
 
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.rewriting.once import everywhere, once
 from ripplenest.nrc.rewriting.rewritten import rewritten
@@ -27,7 +28,11 @@ def test_they_are_the_same_rows(case: Case) -> None:
     nested = simplify(once(case.query))
     found = rewritten(nested, dict(case.schema.relations), case.schema.keys)
     assert check(found) == check(nested)
-    assert evaluate(found, case.db) == evaluate(everywhere(nested), case.db) == evaluate(nested, case.db)
+    try:
+        meant = evaluate(nested, case.db)
+    except EvaluationError:
+        return
+    assert evaluate(found, case.db) == evaluate(everywhere(nested), case.db) == meant
     copied = names(found) < names(nested)
     COUNTS["copied"] += copied
     COUNTS["kept"] += names(found) > 0 and everywhere(nested) is not nested

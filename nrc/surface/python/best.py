@@ -17,7 +17,7 @@ from ripplenest.nrc.surface.python.aggregates import Apply, arguments
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Element, Known, Reading, Static, Untyped, merge, project
 from ripplenest.nrc.syntax import For, Sng, Tuple, Var
-from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat, optional
 
 
 @frozen
@@ -72,8 +72,37 @@ def field(row: Row, name: str, scope: Scope) -> Reading:
     return _reading(row.at(name), scope)
 
 
+def settled(reading: Reading, scope: Scope) -> Reading:
+    """A first row as a value; what is no such row as it is."""
+    row = row_of(reading)
+    return reading if row is None else value(row, scope)
+
+
+def is_absent(reading: Reading, node: ast.Compare, scope: Scope) -> Element | None:
+    """``max(xs, key=…) is None``, there is no row, or ``is not None``; None for other comparisons."""
+    match row_of(reading), node:
+        case Row() as row, ast.Compare(_, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]):
+            there = _is_there(row, scope)
+            return there if isinstance(op, ast.IsNot) else scalars.apply("not", [there])
+    return None
+
+
+def _is_there(row: Row, scope: Scope) -> Element:
+    return aggregates.folded("any", row.bag, False, scope.site, scope.session.names)
+
+
 def value(row: Row, scope: Scope) -> Element:
-    """All that the row holds. Raises TypeMismatch for inner bags, of which rows that are alike may have others."""
+    """The row as a value, and where there is none NULL as a whole. Raises TypeMismatch for inner bags, of which rows
+    that are alike may have others."""
+    found = _value(row, scope)
+    if not isinstance(row.type, Record) or row.type.is_optional:
+        return found
+    there = _is_there(row, scope)
+    fields = ((name, project(found, name).elem) for name in row.type.names)
+    return Element(Tuple(((EXISTS, there.elem), *fields)), optional(row.type), merge([there, found]))
+
+
+def _value(row: Row, scope: Scope) -> Element:
     match row.type:
         case Base():
             names = scope.session.names
@@ -82,7 +111,7 @@ def value(row: Row, scope: Scope) -> Element:
             one = BagTerm(For(var, row.bag.expr, Sng(own.elem)), Bag(own.type))
             return aggregates.folded("max", one, True, scope.site, names)
         case Record() as t:
-            fields = {name: value(row.at(name), scope) for name in t.names}
+            fields = {name: _value(row.at(name), scope) for name in t.names}
             if t.is_optional:  # there is none where there is no first row
                 fields[EXISTS] = scalars.apply("is_true", [fields[EXISTS]])
             elem = Tuple(tuple((name, e.elem) for name, e in fields.items()))

@@ -7,7 +7,7 @@ from itertools import chain
 
 from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.aggregates import nothing
-from ripplenest.nrc.surface.python import aggregates, scalars, truths
+from ripplenest.nrc.surface.python import aggregates, best, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     Element,
@@ -62,7 +62,7 @@ def kept(test: ast.expr, scope: Scope) -> Element:
 def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
     """``x or y``, ``x and y`` where a value is wanted: of conditions a condition, and of other values, as Python has
     it, the one that decides or else the last."""
-    first = scope.read(values[0])
+    first = best.settled(scope.read(values[0]), scope)
     if is_row(first) and len(values) == 1:
         return first
     is_or = isinstance(op, ast.Or)
@@ -129,7 +129,7 @@ def _extreme(name: str, values: Sequence[Reading]) -> Element:
 def conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:
     """a if c else b: a scalar; between bags ⊎ of both sides under their conditions, where neither can be NULL."""
     names = scope.session.names
-    yes, no = lazily.sides(cond, yes, no, names)
+    yes, no = lazily.sides(cond, best.settled(yes, scope), best.settled(no, scope), names)
     if baglike(yes) or baglike(no):
         if isinstance(yes, Element) and isinstance(no, Element):
             return choose_element(cond, yes, no, names)
@@ -158,6 +158,7 @@ def _alike(yes: Reading, no: Reading, scope: Scope) -> tuple[Element, Element] |
 
 def coalesce(values: Sequence[Reading], scope: Scope) -> Reading:
     """The first of ``values`` that is not NULL. Bags that a view makes never are."""
+    values = [best.settled(v, scope) for v in values]
     if any(map(is_row, values)):
         *others, found = values
         for value in reversed(others):

@@ -94,6 +94,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             if (found := _among_tuples(node, scope)) is not None:
                 return found
             first = scope.read(left)
+            if (absent := best.is_absent(first, node, scope)) is not None:
+                return absent
             turns = scope.in_turn(comparators)
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
             first, others = elapsed.in_numbers(first, rights)
@@ -192,8 +194,7 @@ def _single(elt: ast.expr, scope: Scope) -> BagTerm:
 
 def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
     """What a head or a field may hold."""
-    row = best.row_of(reading)
-    match scalars.settle(reading) if row is None else best.value(row, scope):
+    match scalars.settle(best.settled(reading, scope)):
         case (Element() | BagTerm()) as value:
             return value
         case Untyped() as nothing:
