@@ -207,7 +207,7 @@ def _statement(f: Facts, step: int, m: Map, s: Statement) -> Json:
         "joins": [[_plain(a) for a in join] for join in f.joins(m, s)],
         "others": [[[_plain(a) for a in order] for order in others] for others in f.others(m, s)],
         "ways": [[_plain(a) for a in join] for join in f.ways(m, s)],
-        "near": None if (r := f.told(m, s)) is None else "before" if r.is_upper else "behind",
+        "near": next(("before" if r.is_upper else "behind" for r in f.told(m, s)), None),
         "verdict": _verdict(f.verdicts[m.name, s.part], f.findings(m, s)),
     }
 

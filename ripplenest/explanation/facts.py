@@ -254,16 +254,16 @@ class Facts:
         found = (c for _, *others in s.ways for c in others)
         return tuple(join for c in found for join in accesses(c, m.made, self.planned.ranges))
 
-    def told(self, m: Map, s: Statement) -> Running | None:
+    def told(self, m: Map, s: Statement) -> tuple[Running, ...]:
         """How what places come to that change is told by those near them, where that is read in order."""
-        found = self.planned.by_name[m.name].running.get(s.part)
-        return found if found is not None and self.planned.tells(found) else None
+        found = self.planned.by_name[m.name].running.get(s.part, ())
+        return found if self.planned.tells(found) else ()
 
     def findings(self, m: Map, s: Statement) -> tuple[Finding, ...]:
         """Those of the verdict on a statement, but for what keys find where only what is in order is read of that."""
         every = self.verdicts[m.name, s.part].findings
-        running = (r for r in self.planned.by_name[m.name].running.values() if self.planned.tells(r))
-        in_order = any(r.of == s.part for r in running)
+        running = (some for some in self.planned.by_name[m.name].running.values() if self.planned.tells(some))
+        in_order = any(r.of == s.part for some in running for r in some)
         return tuple(found for found in every if found.blocks or not in_order)
 
     @cached_property

@@ -110,14 +110,14 @@ def statements(f: Facts, width: int) -> Iterator[Line]:
                 for way in f.ways(m, s):
                     read, less = ", then ".join(map(str, way)), f"if {when(s.part)} adds up to much less there"
                     yield from wrapped("access", "      or reads ", f"{read}: {less}", width, " ")
-                if (r := f.told(m, s)) is not None:
-                    yield from wrapped("access", "      or reads ", _told(r), width, " ")
+                if told := f.told(m, s):
+                    yield from wrapped("access", "      or reads ", _told(told), width, " ")
                 yield from _verdict(verdict, f.findings(m, s), width, "about" if f.averaged else "at most")
 
 
-def _told(r: Running) -> str:
-    near = "before" if r.is_upper else "behind"
-    rows = f"the rows of {part(r.of)} between the two"
+def _told(some: Sequence[Running]) -> str:
+    near = "before" if some[0].is_upper else "behind"
+    rows = f"the rows of {' and '.join(dict.fromkeys(part(r.of) for r in some))} between the two"
     return f"the place {near} each one, what that comes to, and {rows}: where keys find very many"
 
 

@@ -21,7 +21,7 @@ from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranges import is_one, pays, ranged
 from ripplenest.plan.ranking import Ranked, ranked
-from ripplenest.plan.running import Running, running
+from ripplenest.plan.running import Running, running, together
 from ripplenest.plan.telling import telling
 from ripplenest.shred.contexts import stored_rows
 
@@ -136,14 +136,15 @@ class PlannedMap:
         return {p: Target(f"{name} Δ{p}", made, name, p, near=near, view=view) for p, _ in self.triggers}
 
     @cached_property
-    def running(self) -> dict[str, Running]:
-        """By part whose change are places of it, how what they come to is told by those near them. Not of a sum map, of
-        which others read what each part has done to it."""
-        if self.kind is not MapKind.GROUP or self.told is None or len(self.build) != 1:
+    def running(self) -> dict[str, tuple[Running, ...]]:
+        """By part whose change are places of it, how what they come to is told by those near them, by product. Not of a
+        sum map, of which others read what each part has done to it."""
+        if self.kind is not MapKind.GROUP or self.told is None:
             return {}
-        own = ((part, products[0]) for part, products in self.triggers if len(products) == 1 and part not in self.ways)
-        found = ((part, running(p, self.told.keys)) for part, p in own)
-        return {part: r for part, r in found if r is not None and part == r.asked}
+        known, own = self.told.keys, ((part, some) for part, some in self.triggers if part not in self.ways)
+        every = ((part, some) for part, some in own if len(some) == len(self.build))
+        found = ((part, together([running(p, known) for p in some])) for part, some in every)
+        return {part: some for part, some in found if any(r.asked == part for r in some)}
 
     @cached_property
     def summed(self) -> tuple[Target, ...]:
@@ -219,10 +220,13 @@ class Plan:
     @cached_property
     def running(self) -> tuple[Running, ...]:
         """How running totals are told by those near them, of places that are a domain, and rows of parts."""
-        return tuple(r for m in self.maps for r in m.running.values() if self.tells(r))
+        return tuple(r for m in self.maps for some in m.running.values() if self.tells(some) for r in some)
 
-    def tells(self, r: Running) -> bool:
-        """Whether what ``r`` reads is stored as statements see it."""
+    def tells(self, some: Sequence[Running]) -> bool:
+        """Whether what ``some`` read is stored as statements see it."""
+        return bool(some) and all(map(self._tells, some))
+
+    def _tells(self, r: Running) -> bool:
         asked = self.passing.get(r.asked)
         of = self.shown.get(r.of)
         is_stored = of.kind in READABLE if of is not None else r.of not in self.auxiliaries

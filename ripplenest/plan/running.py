@@ -1,5 +1,6 @@
 """Windows of all rows of a key up to a value, or from it on, which those near them tell (``run/running.py``)."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from attrs import frozen
@@ -44,6 +45,14 @@ class Running:
     def is_upper(self) -> bool:
         """Whether rows are those up to the edge."""
         return self.beyond in ("gt", "ge")
+
+
+def together(found: Sequence[Running | None]) -> tuple[Running, ...]:
+    """All of these, if each is such a window and they ask for the nearest place in one order: what places come to is
+    the sum of what each of them says."""
+    some = tuple(r for r in found if r is not None)
+    orders = {(r.asked, r.near, r.in_order, r.first, r.is_upper) for r in some}
+    return some if len(some) == len(found) and len(orders) == 1 else ()
 
 
 @lru_cache(maxsize=1 << 14)

@@ -202,8 +202,9 @@ def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
 
 def _is_told(run: Run, m: PlannedMap, part: str, products: Sequence[Product]) -> bool:
     """Whether what a statement contributes is told by places near those that change: it is known then."""
-    r = m.running.get(part) if run.handing is None and run.steps is None else None
-    found = running.contributed(run, m, products[0], r) if r is not None and run.plan.tells(r) else None
+    some = m.running.get(part, ()) if run.handing is None and run.steps is None else ()
+    told = [*zip(products, some, strict=True)] if run.plan.tells(some) else []
+    found = running.contributed(run, m, told) if told else None
     if found is not None:
         run.pieces[m.name] = found
     return found is not None

@@ -8,6 +8,8 @@ and what goes is T(l), with what ΔR adds to it, as rows take their turn before 
 what is read is what lies between a place and the next one, and not all rows up to it: of a place at the end, hardly
 any.
 
+Rows of several tables are added up, Rᵢ and ΔRᵢ, as those of a ledger of debits and of credits are.
+
 Law (running = joined): these are the contributions of the statement.
 """
 
@@ -47,16 +49,19 @@ class _Near:
         return len(self.near)
 
 
-def contributed(run: Run, m: PlannedMap, p: Product, r: Running) -> Rows | None:
+def contributed(run: Run, m: PlannedMap, told: Sequence[tuple[Product, Running]]) -> Rows | None:
     """What the change of the places of ``m`` contributes to it, in pieces. None where that is not worth it, or what is
     read is not stored in order, or a sum could leave 62 bits."""
-    places = _compared(r, run.changes[r.asked].consolidated())
-    if not (_is_stored(run, p, r) and _is_worth(run, r, places)):
+    _, first = told[0]
+    places = _compared(first, run.changes[first.asked].consolidated())
+    if not all(_is_stored(run, p, r) for p, r in told) or sum(_many(run, r, places) for _, r in told) < WORTH:
         return None
-    near = _near(run, r, columnar.positive(places))
-    found = [_held(run, m, near, columnar.negative(places)), *_between(run, m, p, r, near)]
-    if r.have_changed and r.of in run.changes:
-        found.append(windows.folded(p, m.adding, r.window, run.indexed(places), run.indexed(run.changes[r.of])))
+    near = _near(run, first, columnar.positive(places))
+    found = [_held(run, m, near, columnar.negative(places))]
+    for p, r in told:
+        found += _between(run, m, p, r, near)
+        if r.have_changed and r.of in run.changes:
+            found.append(windows.folded(p, m.adding, r.window, run.indexed(places), run.indexed(run.changes[r.of])))
     pieces = [rows for rows in found if rows is not None]
     return pieces[0].plus(*pieces[1:]) if len(pieces) == len(found) else None
 
@@ -76,11 +81,11 @@ def _is_stored(run: Run, p: Product, r: Running) -> bool:
     return True
 
 
-def _is_worth(run: Run, r: Running, places: Rows) -> bool:
-    """Whether keys alone would find many rows."""
+def _many(run: Run, r: Running, places: Rows) -> int:
+    """How many rows keys alone would find: without keys it is worth it."""
     if r.rows.key not in run.plan.indexes.get(r.of, ()):
-        return True
-    return int(run.reader.many(r.of, r.rows.key, columnar.distinct(places, r.asks)).sum()) >= WORTH
+        return WORTH
+    return int(run.reader.many(r.of, r.rows.key, columnar.distinct(places, r.asks)).sum())
 
 
 def _near(run: Run, r: Running, came: Rows) -> _Near:

@@ -1,7 +1,7 @@
 """Windows: what is folded of them without a join, and what places near those that change tell, is what a join makes."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -41,10 +41,11 @@ def running_case(c: Choices) -> tuple[Case, bool]:
     return case_of(c, schema, running_query(c, schema), 3), c.one_in(8)
 
 
-def told(run: Run, m: PlannedMap, p: Product, r: Told) -> Rows | None:
+def told(run: Run, m: PlannedMap, some: Sequence[tuple[Product, Told]]) -> Rows | None:
     """``contributed``, of which it is counted what it had to do with."""
-    found = TELL(run, m, p, r)
+    found, (_, r) = TELL(run, m, some), some[-1]
     if found is not None:
+        COUNTS["of several tables"] += len(some) > 1
         rows = run.changes[r.asked].consolidated().counts()
         COUNTS["told"] += 1
         COUNTS["upper" if r.is_upper else "lower"] += 1
@@ -123,7 +124,7 @@ def test_enough_was_met() -> None:
         pytest.skip("the law did not run here")
     ways = ("told", "upper", "lower", "open", "closed", "of a key", "come", "go", "something", "folded")
     assert all(COUNTS[what] > many(4, 200) for what in (*ways, "rows change", "of joins")), COUNTS
-    seldom = ("of doubles", "of ties", "both edges", "of groups", "rows come later")
+    seldom = ("of doubles", "of ties", "both edges", "of groups", "rows come later", "of several tables")
     assert all(COUNTS[what] > many(0, 50) for what in seldom), COUNTS
 
 

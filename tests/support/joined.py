@@ -44,6 +44,7 @@ class Views:
         kept = self.c.pick(("", "", "where c.w > 0 "))
         both, total = f"for c in C {kept}union for o in O where o.c = c.id union ", self.total()
         beside = "for c in C where c.id = k.c union "
+        other = "for o in O where o.at > 0 union sng(⟨id: o.c, g: o.n, a: o.n, b: o.at⟩)"
         return self.c.pick(
             (
                 f"for c in C {kept}union {total}sng(⟨id: c.id, g: c.g, a: t.v, b: c.w⟩)",
@@ -53,6 +54,8 @@ class Views:
                 f"{both}{total}sng(⟨id: o.at, g: c.g, a: t.v, b: o.n⟩)",
                 f"{both}for q in flatten(sng(o.xs)) union sng(⟨id: o.at, g: c.g, a: q.q, b: c.w⟩)",
                 f"for c in C union {self.total()}sng(⟨id: c.id, g: t.v, a: c.w, b: c.g⟩)",
+                f"((for c in C {kept}union sng(⟨id: c.id, g: c.g, a: c.g, b: c.w⟩)) + ({other}))",
+                f"(({both}sng(⟨id: o.at, g: c.g, a: o.n, b: c.w⟩)) + ({other}))",
                 f"for k in {self.groups()} union sng(⟨id: k.c, g: k.c, a: k.n, b: k.n⟩)",
                 f"for k in {self.groups()} union {beside}sng(⟨id: c.w, g: c.g, a: k.n, b: k.n⟩)",
             )
