@@ -75,7 +75,7 @@ def test_batches_read_what_changes(tmp_path: Path, view: rn.View, monkeypatch: p
     """But of visits those that nothing follows are looked for among all before them."""
     monkeypatch.setattr(running, "WORTH", 50)
     read, stored = [], []
-    for size in (200, 800):
+    for size in (50, 400):
         with rn.open(tmp_path / str(size), engine="local") as db:
             load(db, size)
             db.create(view)
@@ -87,7 +87,7 @@ def test_batches_read_what_changes(tmp_path: Path, view: rn.View, monkeypatch: p
                     b.delete_key("O", id=size // 2 + 7 * n)
                 read.append(b.report.rows_read / sum(b.report.rows_out.values()))
                 own = {name: db.relation(name).rows() for name, _ in view.query.relations}
-                assert size > 200 or db.view(view.name).rows() == view(**own)
+                assert size > 50 or db.view(view.name).rows() == view(**own)
             assert db.verify()
     assert stored[1] < 1.2 * stored[0] < 25
     assert view is visits or max(read) < 10, read
