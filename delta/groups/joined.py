@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from ripplenest.delta.groups.joins import Join, Made, join_of, joins, never, reading, sides
+from ripplenest.delta.groups.joins import Join, Made, join_of, joins, never, reading_joins, sides
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.equations import place_told
@@ -44,15 +44,15 @@ def _with_more(maps: tuple[Map, ...]) -> tuple[Map, ...]:
     windows = {m.name: _is_window(m, maps) for m in maps if m.cut is not None}
     domains = {m.name for m in maps if m.kind is MapKind.DOMAIN}
     known = frozenset(own for m in maps if m.name in domains for c in m.products for own in _worked_out(c))
-    seen = Seen(windows, domains, known)
-    found = {(m.name, i): [*seen.asked(m, c)] for m in maps for i, c in enumerate(m.products)}
+    among = Maps(windows, domains, known)
+    found = {(m.name, i): [*among.asked(m, c)] for m in maps for i, c in enumerate(m.products)}
     wanted = {j.name for some in found.values() for j in some}
     for m in (m for m in maps if m.name in domains):
         for i, c in enumerate(m.products):
-            found[m.name, i] = found[m.name, i] or [j for j in seen.joins(c, c.variables()) if j.name in wanted]
+            found[m.name, i] = found[m.name, i] or [j for j in among.joins(c, c.variables()) if j.name in wanted]
     every = [j for some in found.values() for j in some]
     made = {name: Made.of([j for j in every if j.name == name]) for name in sorted(wanted)}
-    return (*(reading(m, found, made) for m in maps), *(own.map for own in made.values())) if made else maps
+    return (*(reading_joins(m, found, made) for m in maps), *(own.map for own in made.values())) if made else maps
 
 
 def _is_window(m: Map, maps: Sequence[Map]) -> bool:
@@ -73,7 +73,7 @@ Asked = tuple[Join, Sequence[Elem]]  # what is joined, and by what of it rows ar
 
 
 @frozen
-class Seen:
+class Maps:
     """The groups, and whether they are ``windows``, the names of ``domains``, and what is ``known`` to have a value for
     all rows of a join: what places are made of by who asks for them."""
 
@@ -108,21 +108,19 @@ def _worked_out(c: Comprehension) -> Iterator[tuple[str, Elem]]:
         yield from ((found.name, found.called(t)) for _, t in c.head.fields)
 
 
-def _own(c: Comprehension, seen: Seen) -> Iterator[Asked]:
+def _own(c: Comprehension, among: Maps) -> Iterator[Asked]:
     """The rows of a group, which are asked for by places."""
-    places = {var for var, rel in c.generators if rel.name in seen.domains}
-    for join in seen.joins(c, c.variables()):
+    places = {var for var, rel in c.generators if rel.name in among.domains}
+    for join in among.joins(c, c.variables()):
         yield join, [own for own, other in sides(c, join.read) if free_vars(other) & places]
 
 
-def _others(c: Comprehension, seen: Seen) -> Iterator[tuple[Join, Sequence[Elem], str]]:
+def _others(c: Comprehension, among: Maps) -> Iterator[tuple[Join, Sequence[Elem], str]]:
     """What says together for which place of a group a product asks, and of which group."""
     for var, rel in c.generators:
-        if isinstance(rel, Grouped) and rel.name in seen.windows:
+        if isinstance(rel, Grouped) and rel.name in among.windows:
             place = place_told(c, var, rel)
             args = () if place is None else tuple(t for _, t in place.args)
             read = frozenset[str]().union(*map(free_vars, args))
-            for join in seen.joins(c, binding(c, read)):
+            for join in among.joins(c, binding(c, read)):
                 yield join, [t for t in args if free_vars(t) & join.read], rel.name
-
-

@@ -137,7 +137,7 @@ class Made:
         return Factor(join.read, fields, (), self.map, At.OLD)
 
 
-def reading(m: Map, found: Mapping[tuple[str, int], Sequence[Join]], made: Mapping[str, Made]) -> Map:
+def reading_joins(m: Map, found: Mapping[tuple[str, int], Sequence[Join]], made: Mapping[str, Made]) -> Map:
     """``m``, of which products read what is ``made`` of the joins that were ``found`` in them, by map and place."""
     if not any(found[m.name, i] for i, _ in enumerate(m.products)):
         return m

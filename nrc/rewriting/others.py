@@ -32,7 +32,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
-from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
+from ripplenest.nrc.rewriting.sharing import are_one, equated, own_rows, rows_of
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     Call,
@@ -145,7 +145,7 @@ def _rows(
     """The rows of ``e``, as a ``row`` in this ``order``, if they are those of a relation but for some that only their
     conditions leave out, and so for several of the rows around them; those for which is true what is ``asked``."""
     inner, conditions, head = rows_of(e, around, frozenset())
-    own = inner.rows.keys() - around.rows.keys()
+    own = own_rows(inner, around)
     if head is None or len(own) != 1 or not all(_is_known(c, inner) for c in conditions):
         return None
     (var,) = own

@@ -22,7 +22,7 @@ def shared(around: Around) -> dict[str, frozenset[Elem]]:
 
 def _agreed(g: Group, around: Around) -> frozenset[Elem] | None:
     inner, conditions, head = rows_of(g.of, around, frozenset())
-    own = inner.rows.keys() - around.rows.keys()
+    own = own_rows(inner, around)
     read = [t for t in (head, *(a for f in g.folds for a in f.args)) if t is not None]
     if head is None or not own or any(free_vars(t) - own - {g.var} for t in read):
         return None
