@@ -31,8 +31,8 @@ from ripplenest.nrc.paths import column_of, columns_read, root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared
 from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, is_total
-from ripplenest.nrc.rewriting.presence import is_absence, is_presence
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
+from ripplenest.nrc.rewriting.presence import asks_for_some, has_value, is_known, says, wanted
 from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
@@ -45,7 +45,6 @@ from ripplenest.nrc.syntax import (
     Plus,
     Pred,
     Proj,
-    Term,
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
@@ -55,7 +54,7 @@ from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, rebuild, re
 
 def beyond(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not any(_asks_for_some(n) for n in nodes(e)):
+    if not any(asks_for_some(n) for n in nodes(e)):
         return e
 
     def inside(e: Expr) -> Expr:
@@ -64,16 +63,9 @@ def beyond(e: Expr, keys: Keys) -> Expr:
     return passed(e, inside)
 
 
-def _asks_for_some(e: Term) -> bool:
-    match e:
-        case Group(_, _, _, None, (Fold(_, "any" | "all", _) | Fold(_, "count", ()),)):
-            return True
-    return False
-
-
 def _inside(e: Expr, around: Around, names: Names) -> Expr:
     match e:
-        case For(s, Group() as g, body) if _asks_for_some(g) and (found := _furthest(g, around)) is not None:
+        case For(s, Group() as g, body) if asks_for_some(g) and (found := _furthest(g, around)) is not None:
             fold, n = g.folds[0], names.fresh(s)
             told = _Told(Proj(Var(s), fold.name), fold.fn, Proj(Var(n), fold.name), found, around)
             below = told.expr(body)
@@ -109,10 +101,10 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     """What ``g`` asks rows for that are the same for several rows around them."""
     inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
     own = own_rows(inner, around)
-    wanted = None if head is None else _wanted(g, head, inner)
-    if wanted is None or not own or not all(_has_value(c, inner) for c in wanted):
+    asked = None if head is None else wanted(g, head, inner)
+    if asked is None or not own or not all(has_value(c, inner) for c in asked):
         return None
-    across = [c for c in (*conditions, *wanted) if free_vars(c) & own and free_vars(c) - own]
+    across = [c for c in (*conditions, *asked) if free_vars(c) & own and free_vars(c) - own]
     compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
     said = _of_one(compares, own) or _of_two(compares, own, inner)
     if said is None:
@@ -122,42 +114,12 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     shared = all(is_shared(equal, other, around) for other in (*said.others, *said.edges))
     if not shared or not is_total(said.call, inner.types):
         return None
-    if said.behind is not None and not all(_is_known(c, inner) and is_total(c, inner.types) for c in conditions):
+    if said.behind is not None and not all(is_known(c, inner) and is_total(c, inner.types) for c in conditions):
         return None  # of what can fail there are no rows behind an edge, and all would be kept for each value
-    kept = [c for c in wanted if c not in dropped]
+    kept = [c for c in asked if c not in dropped]
     t = elem_type(said.value, inner.types)
     assert isinstance(t, Base)
     return _Furthest(said, Base(t.kind, True, t.precision, t.scale), without(g.of, dropped, kept, said.value))
-
-
-def _wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
-    """What has to be true of a row that ``g`` asks for."""
-    match g.folds[0]:
-        case Fold(_, "any" | "count", ()):
-            return []
-        case Fold(_, fn, (t,)):
-            asked = replace_elem(t, {g.var: head})
-            if fn == "any":
-                return [*conjuncts(asked)]
-            match asked:
-                case Call("coalesce", (Call(op, args), Lit(True))) if op in SWAPPED:
-                    return [Call(OPPOSITE[op], args)]
-                case Call(op, args) if op in SWAPPED and _is_never_null(asked, inner):
-                    return [Call(OPPOSITE[op], args)]
-    return None
-
-
-def _is_known(t: Elem, around: Around) -> bool:
-    """Whether it reads stored rows and totals alone, whose types are known, and not the keys of a group."""
-    return free_vars(t) <= around.types.keys()
-
-
-def _is_never_null(t: Elem, around: Around) -> bool:
-    return _is_known(t, around) and not may_be_null(elem_type(t, around.types))
-
-
-def _has_value(t: Elem, around: Around) -> bool:
-    return is_total(t, around.types) if _is_known(t, around) else is_sure(t)
 
 
 @frozen
@@ -251,7 +213,7 @@ class _Told:
                 return rebuild(e, self.expr, self._value, lambda d: d)
 
     def _condition(self, c: Elem) -> Expr:
-        match self._says(c):
+        match says(c, self.answer, self.fn):
             case None:
                 return Pred(self._value(c))
             case True:
@@ -273,18 +235,10 @@ class _Told:
 
     def _value(self, t: Elem) -> Elem:
         some = Call("coalesce", (self.said[0], Lit(False, BOOL)))
-        match self._says(t):
+        match says(t, self.answer, self.fn):
             case None:
                 return rebuild_elem(t, self._value)
             case True:
                 return some
             case False:
                 return Call("not", (some,))
-
-    def _says(self, t: Elem) -> bool | None:
-        """Whether ``t`` says that some row is beyond, or that none is; None of what says something else."""
-        if self.fn == "all":
-            return False if t == self.answer else True if t == Call("not", (self.answer,)) else None
-        if is_presence(t, self.answer, self.fn):
-            return True
-        return False if is_absence(t, self.answer, self.fn) else None

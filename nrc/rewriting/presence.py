@@ -1,7 +1,12 @@
 """What asks of a fold of rows whether there is one."""
 
-from ripplenest.nrc.rewriting.bands import OPPOSITE
-from ripplenest.nrc.syntax import Call, Elem, Lit
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.rewriting.keyed import Around
+from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
+from ripplenest.nrc.syntax import Call, Elem, Fold, Group, Lit, Term
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import may_be_null
+from ripplenest.nrc.walk import free_vars, replace_elem
 
 
 def is_presence(t: Elem, answer: Elem, fn: str) -> bool:
@@ -28,3 +33,51 @@ def is_absence(t: Elem, answer: Elem, fn: str) -> bool:
         case Call(op, args) if op in OPPOSITE:
             return is_presence(Call(OPPOSITE[op], args), answer, fn)
     return False
+
+
+def says(t: Elem, answer: Elem, fn: str) -> bool | None:
+    """Whether ``t`` says of the ``answer`` of a fold ``fn`` that a row is there for which is true what is ``wanted``,
+    or that none is; None if it says something else."""
+    if fn == "all":
+        return False if t == answer else True if t == Call("not", (answer,)) else None
+    if is_presence(t, answer, fn):
+        return True
+    return False if is_absence(t, answer, fn) else None
+
+
+def asks_for_some(e: Term) -> bool:
+    """Whether it is a fold that says no more than whether some row is there, or whether all are."""
+    match e:
+        case Group(_, _, _, None, (Fold(_, "any" | "all", _) | Fold(_, "count", ()),)):
+            return True
+    return False
+
+
+def wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
+    """What has to be true of a row that ``g`` asks for."""
+    match g.folds[0]:
+        case Fold(_, "any" | "count", ()):
+            return []
+        case Fold(_, fn, (t,)):
+            asked = replace_elem(t, {g.var: head})
+            if fn == "any":
+                return [*conjuncts(asked)]
+            match asked:
+                case Call("coalesce", (Call(op, args), Lit(True))) if op in SWAPPED:
+                    return [Call(OPPOSITE[op], args)]
+                case Call(op, args) if op in SWAPPED and _is_never_null(asked, inner):
+                    return [Call(OPPOSITE[op], args)]
+    return None
+
+
+def is_known(t: Elem, around: Around) -> bool:
+    """Whether it reads stored rows and totals alone, whose types are known, and not the keys of a group."""
+    return free_vars(t) <= around.types.keys()
+
+
+def _is_never_null(t: Elem, around: Around) -> bool:
+    return is_known(t, around) and not may_be_null(elem_type(t, around.types))
+
+
+def has_value(t: Elem, around: Around) -> bool:
+    return is_total(t, around.types) if is_known(t, around) else is_sure(t)

@@ -14,6 +14,7 @@ from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.distinct import distinct
 from ripplenest.nrc.rewriting.keyed import Keys
+from ripplenest.nrc.rewriting.latest import latest
 from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.once import everywhere
 from ripplenest.nrc.rewriting.others import others
@@ -44,7 +45,7 @@ def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Ex
 
 
 def _by_rules(told: Expr, keys: Keys) -> Expr:
-    first = others(beyond(distinct(told, keys), keys), keys)
+    first = others(beyond(distinct(latest(told, keys), keys), keys), keys)
     by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
     return rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
 

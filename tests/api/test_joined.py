@@ -72,7 +72,6 @@ def months(C: Bag[Customer], O: Bag[Order]):  # noqa: E741
 
 @pytest.mark.parametrize("view", [leaders, places, visits, balances, months], ids=lambda v: v.name)
 def test_batches_read_what_changes(tmp_path: Path, view: rn.View, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But of visits those that nothing follows are looked for among all before them."""
     monkeypatch.setattr(running, "WORTH", 50)
     read, stored = [], []
     for size in (50, 400):
@@ -89,8 +88,8 @@ def test_batches_read_what_changes(tmp_path: Path, view: rn.View, monkeypatch: p
                 own = {name: db.relation(name).rows() for name, _ in view.query.relations}
                 assert size > 50 or db.view(view.name).rows() == view(**own)
             assert db.verify()
-    assert stored[1] < 1.2 * stored[0] < 25
-    assert view is visits or max(read) < 10, read
+    assert stored[1] < 1.2 * stored[0] and max(stored) < 22  # rows for each customer, who has two orders
+    assert max(read) < 10, read
 
 
 def load(db: rn.Database, size: int) -> None:
