@@ -165,7 +165,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(sink(sooner(simplify(exact(once(query.body))))))
+    nested = simplify(sink(sooner(exact(simplify(once(query.body))))))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 

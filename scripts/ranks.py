@@ -3,8 +3,9 @@
     python -P scripts/ranks.py [rows ...]
 
 Customers of one region by what their orders come to, what was sold there up to each order, the places of orders that
-ties share, and how many customers there were so far. Printed are the rows of all maps of the view, how long it took to
-make it, the most memory that the process had by then, the rows that a batch of one new order read, and its time.
+ties share, how many customers there were so far, and the places of orders by a double, and by what is computed. Printed
+are the rows of all maps of the view, how long it took to make it, the most memory that the process had by then, the
+rows that a batch of one new order read, and its time.
 """
 
 import resource
@@ -33,6 +34,7 @@ class Order:
     cust: int
     day: int
     total: int
+    share: float
 
 
 @rn.view
@@ -64,13 +66,30 @@ def so_far(S: Bag[Order]) -> list[dict[str, object]]:
     return [{"id": a.id, "n": len({b.cust for b in S if b.day <= a.day})} for a in S]
 
 
+@rn.view
+def scored(S: Bag[Order]) -> list[dict[str, object]]:
+    """The place of each order by a double."""
+    return [{"id": a.id, "place": 1 + len([b for b in S if b.share > a.share])} for a in S]
+
+
+@rn.view
+def weighed(S: Bag[Order]) -> list[dict[str, object]]:
+    """The place of each order by what is computed of it."""
+    orders = [{"id": o.id, "weight": 2 * o.total - o.day} for o in S]
+    return [{"id": a.id, "place": 1 + len([b for b in orders if b.weight > a.weight])} for a in orders]
+
+
+VIEWS = (leaders, sold, places, so_far, scored, weighed)
+
+
 def measured(view: rn.View, rows: int) -> Iterator[str]:
     """The columns of a line."""
     with tempfile.TemporaryDirectory() as folder, rn.open(folder, engine="local", policy="incremental") as db:
         db.relation("C", Customer, key="id")
         db.relation("S", Order, key="id")
         db.load("C", [{"id": i, "region": "north"} for i in range(rows)])
-        db.load("S", [{"id": i, "cust": i, "day": i // 3, "total": i * 7_919 % 1_000_003} for i in range(rows)])
+        orders = ((i, i * 7_919 % 1_000_003) for i in range(rows))
+        db.load("S", [{"id": i, "cust": i, "day": i // 3, "total": n, "share": n / 8} for i, n in orders])
         started = perf_counter()
         db.create(view)
         made = perf_counter() - started
@@ -81,7 +100,7 @@ def measured(view: rn.View, rows: int) -> Iterator[str]:
         for n in range(BATCHES):
             started = perf_counter()
             with db.batch() as b:
-                b.insert("S", [{"id": rows + n, "cust": rows // 2, "day": rows, "total": 3}])
+                b.insert("S", [{"id": rows + n, "cust": rows // 2, "day": rows, "total": 3, "share": 0.5}])
             times.append(perf_counter() - started)
             read = max(read, b.report.rows_read)
         yield from (f"{rows:,}", f"{stored:,}", f"{made:.2f} s", f"{most:,} MB", f"{read:,}")
@@ -94,7 +113,7 @@ def main() -> None:
     line = "{:10} {:>10} {:>12} {:>10} {:>10} {:>10} {:>10}"
     print(line.format("view", "rows", "rows stored", "made in", "memory", "rows read", "a batch"))
     for rows in given:
-        for view in (leaders, sold, places, so_far):
+        for view in VIEWS:
             print(line.format(view.name, *measured(view, rows)))
 
 

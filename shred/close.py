@@ -6,7 +6,7 @@ inner bags (nrc-ivm, figure 6, the rule of sng_ι) and for groups, which are kep
 (``delta/groups/strata.py``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
@@ -17,14 +17,16 @@ from ripplenest.nrc.types import Site, Type
 from ripplenest.nrc.walk import Names, canonical, free_lets, free_vars, nodes, rebuild, rebuild_elem, rebuild_group
 
 
-def close(site_name: str, e: Expr, types: Mapping[str, Type], lets: Mapping[str, Expr]) -> tuple[InL, DictLit]:
+def close(
+    site_name: str, e: Expr, types: Mapping[str, Type], lets: Mapping[str, Expr], computed: Collection[Elem] = ()
+) -> tuple[InL, DictLit]:
     """The label ⟨ι, ε⟩ of ``e`` and its closed definition [(ι,Π) ↦ e], with only the variables that it uses; these have
-    ``types``, and let-variables stand for ``lets``.
+    ``types``, and let-variables stand for ``lets``. What is ``computed`` of them is a parameter itself.
 
     Law: the definition applied to the label is ``e``.
     """
     body = _with_lets(e, lets)
-    params = _Parameters(types, Names(), {})
+    params = _Parameters(types, Names(), {}, computed)
     params.collect(body, free_vars(body))
     site = Site(site_name, tuple((name, elem_type(path, types)) for path, name in params.names.items()))
     label = InL(site_name, tuple((name, path) for path, name in params.names.items()))
@@ -74,6 +76,7 @@ class _Parameters:
     types: Mapping[str, Type]
     taken: Names
     names: dict[Elem, str]
+    computed: Collection[Elem]
 
     def collect(self, e: Expr, free: frozenset[str]) -> None:
         """Names every used path of the variables ``free``."""
@@ -85,7 +88,7 @@ class _Parameters:
 
     def _add(self, path: Elem) -> Elem:
         if path not in self.names:
-            self.names[path] = self.taken.fresh(path_name(path))
+            self.names[path] = self.taken.fresh("value" if path in self.computed else path_name(path))
         return path
 
     def _walk(self, e: Expr, free: frozenset[str], leaf: Leaf) -> Expr:
@@ -99,4 +102,4 @@ class _Parameters:
                 return rebuild(e, lambda c: self._walk(c, free, leaf), lambda t: self._elem(t, free, leaf), lambda d: d)
 
     def _elem(self, t: Elem, free: frozenset[str], leaf: Leaf) -> Elem:
-        return map_columns(t, free, self.types, leaf)
+        return map_columns(t, free, self.types, leaf, self.computed)

@@ -8,7 +8,8 @@ What a place comes to is told by the one near it and the rows between the two, i
 order (``plan/running.py``); the order of a join is in no table, and each batch read all rows of a key. So customers
 that are ranked by what their orders come to are rows of J. And of those who ask for a place that is made of several
 sources, each row of J says for which: when a place comes to something else, they are found there at once. Rows with
-totals that are asked for by what is computed of them, by the month of a day, are rows of J as well.
+totals that are asked for by what is computed of them, by the month of a day, are rows of J as well, and so are rows of
+one table that are compared by what is computed of them, ``2 * b.n > 2 * a.n``, which is in no order of a column.
 
 J is a function of parts and of maps below it, has the columns that its readers need and no other, and is shared by
 views as groups are (``groups/shared.py``). What readers see of it are the rows that are stored. What is one value for
@@ -24,6 +25,7 @@ from attrs import frozen
 from ripplenest.delta.groups.joins import Join, Made, join_of, joins, never, reading_joins, sides
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.computed import by_computed
 from ripplenest.nrc.rewriting.equations import place_told
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Tuple
@@ -49,9 +51,10 @@ def _with_more(maps: tuple[Map, ...]) -> tuple[Map, ...]:
     wanted = {j.name for some in found.values() for j in some}
     for m in (m for m in maps if m.name in domains):
         for i, c in enumerate(m.products):
-            found[m.name, i] = found[m.name, i] or [j for j in among.joins(c, c.variables()) if j.name in wanted]
-    every = [j for some in found.values() for j in some]
-    made = {name: Made.of([j for j in every if j.name == name]) for name in sorted(wanted)}
+            every = among.joins(c, c.variables(), [*_made(c)])
+            found[m.name, i] = found[m.name, i] or [j for j in every if j.name in wanted]
+    all_of_them = [j for some in found.values() for j in some]
+    made = {name: Made.of([j for j in all_of_them if j.name == name]) for name in sorted(wanted)}
     return (*(reading_joins(m, found, made) for m in maps), *(own.map for own in made.values())) if made else maps
 
 
@@ -95,9 +98,9 @@ class Maps:
     def _is_asked(self, group: str, join: Join, asked: Sequence[Elem]) -> bool:
         return self.windows[group] or join.is_scattered(asked)
 
-    def joins(self, c: Comprehension, variables: Collection[str]) -> Iterator[Join]:
-        """Those of some sources of ``c``."""
-        return joins(c, variables, self.domains, lambda t, join: (join, t) in self.known)
+    def joins(self, c: Comprehension, variables: Collection[str], asked: Collection[Elem] = ()) -> Iterator[Join]:
+        """Those of some sources of ``c``, of which something is ``asked``."""
+        return joins(c, variables, self.domains, lambda t, join: (join, t) in self.known, asked)
 
 
 def _worked_out(c: Comprehension) -> Iterator[tuple[str, Elem]]:
@@ -108,10 +111,16 @@ def _worked_out(c: Comprehension) -> Iterator[tuple[str, Elem]]:
         yield from ((found.name, found.called(t)) for _, t in c.head.fields)
 
 
+def _made(c: Comprehension) -> Iterator[Elem]:
+    """What a row is made of."""
+    yield from (t for _, t in c.head.fields) if isinstance(c.head, Tuple) else ()
+
+
 def _own(c: Comprehension, among: Maps) -> Iterator[Asked]:
     """The rows of a group, which are asked for by places."""
     places = {var for var, rel in c.generators if rel.name in among.domains}
-    for join in among.joins(c, c.variables()):
+    compared = [x for x, _ in by_computed(c.conditions, c.variables().keys() - places)]
+    for join in among.joins(c, c.variables(), compared):
         yield join, [own for own, other in sides(c, join.read) if free_vars(other) & places]
 
 
@@ -120,7 +129,8 @@ def _others(c: Comprehension, among: Maps) -> Iterator[tuple[Join, Sequence[Elem
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name in among.windows:
             place = place_told(c, var, rel)
-            args = () if place is None else tuple(t for _, t in place.args)
-            read = frozenset[str]().union(*map(free_vars, args))
-            for join in among.joins(c, binding(c, read)):
-                yield join, [t for t in args if free_vars(t) & join.read], rel.name
+            args = dict(place.args) if place is not None else {}
+            alone = [t for p, t in args.items() if p not in rel.computed] if among.windows[rel.name] else []
+            read = frozenset[str]().union(*map(free_vars, args.values()))
+            for join in among.joins(c, binding(c, read), alone):
+                yield join, [t for t in args.values() if free_vars(t) & join.read], rel.name

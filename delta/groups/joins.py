@@ -59,15 +59,19 @@ class Join:
         return replace_elem(column, self.variables)
 
 
-def joins(c: Comprehension, variables: Collection[str], domains: Collection[str], known: Known) -> Iterator[Join]:
+def joins(
+    c: Comprehension, variables: Collection[str], domains: Collection[str], known: Known, asked: Collection[Elem] = ()
+) -> Iterator[Join]:
     """The joins of several among ``variables``, as far as they are connected without domains, and without what is
-    one for all."""
+    one for all; and of one of which something is ``asked`` that is computed, so that no column finds its rows."""
     generators = tuple((var, rel) for var, rel in c.generators if var in variables and rel.name not in domains)
     some = tuple((var, rel) for var, rel in generators if not isinstance(rel, Total) or rel.place.params)
     within = frozenset(var for var, _ in some)
     joined = evolve(c, generators=some, conditions=tuple(t for t in c.conditions if free_vars(t) <= within))
     for component in components(joined):
-        if len(component) > 1 and (found := join_of(c, component, known)) is not None:
+        computed = {t for t in asked if column_of(t) is None and free_vars(t) == component}
+        found = join_of(c, component, known) if computed or len(component) > 1 else None
+        if found is not None and (len(component) > 1 or computed & {*found.columns}):
             yield found
 
 

@@ -102,9 +102,8 @@ class _Rows:
         return asked
 
     def _is_first(self, a: _Asked, s: str, g: Group, body: Expr) -> bool:
-        """Whether the first value of a group says that some are asked for. NaN is compared with nothing."""
-        t = elem_type(a.value, self.types)
-        return not g.folds and isinstance(t, Base) and t.kind != "double" and not _reads_whole(body, s)
+        """Whether the first value of a group says that some are asked for."""
+        return not g.folds and isinstance(elem_type(a.value, self.types), Base) and not _reads_whole(body, s)
 
     def _fold(self, a: _Asked, g: Group) -> Fold:
         """The first value, or the last one."""

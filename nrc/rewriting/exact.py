@@ -1,15 +1,16 @@
-"""Sums and differences of integers are compared as they are in mathematics, where none is too great, and so are days
-and moments to which something is added.
+"""Sums, differences and products of integers are compared as they are in mathematics, where none is too great, and so
+are days and moments to which something is added.
 
-    p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, and with ≤, > and ≥
+    p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, · and -p, and with ≤, > and ≥
     p + span ≤ q   ⟶  micros_between(p, q) ≤ -span                       of constant spans
     coalesce(a, p - q) < n  ⟶  coalesce(a < n, p - q < n)                so with if, and inside of sums
 
 A difference of integers can be beyond their type, as max - (-1) is, and a day before the first one is none. What can
 fail is asked last: no order could be kept of clicks that came half an hour after the one before, because one may be
 among them that has no such difference. Compared with something it need not fail at all: Python compares integers so,
-decimals have digits enough, and what lies between two moments always has a value. Of what is one of several values, as
-the greatest of some rows or else what comes before it, each is compared: there is no decimal that is any of them.
+decimals have digits enough, though not for products of two longs, and what lies between two moments always has a value.
+Of what is one of several values, as the greatest of some rows or else what comes before it, each is compared: there is
+no decimal that is any of them.
 
 Law: where ⟦e⟧ has a value, ⟦exact e⟧ = ⟦e⟧; and it has one where nothing in e fails but such sums.
 """
@@ -25,12 +26,12 @@ from ripplenest.nrc.rewriting.integers import of_integers
 from ripplenest.nrc.rewriting.normal import is_sure
 from ripplenest.nrc.syntax import Call, Elem, Expr, Lit
 from ripplenest.nrc.types import Base
+from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.nrc.walk import nodes, rebuild, rebuild_elem
 
-DECIMAL = {
-    "add_int": "add_decimal", "add_long": "add_decimal", "sub_int": "sub_decimal", "sub_long": "sub_decimal",
-}  # fmt: skip
-MOST = 16  # terms of a sum, of which each takes one more digit, and a long takes 20 of 38
+OPS = ("add", "sub", "mul", "neg")
+DECIMAL = {f"{op}_{kind}": f"{op}_decimal" for op in OPS for kind in ("int", "long")}
+DIGITS = {"int": 10, "long": 20}  # of a decimal that holds one
 WAYS = 8  # comparisons of one that is of several values
 
 
@@ -39,9 +40,31 @@ def exact(e: Expr) -> Expr:
     return rebuild(e, exact, exact_elem, lambda d: d)
 
 
+def exact_again(e: Expr) -> Expr:
+    """``e``, which was made exact before values of rows came to stand where they are read.
+
+    Law: ⟦exact_again exact e⟧ = ⟦exact e⟧, and the two are the same where no integer of a sum has become one.
+    """
+    return rebuild(e, exact_again, _again, lambda d: d)
+
+
 def exact_elem(t: Elem) -> Elem:
     """An element ``t``, and all that is in it."""
     t = rebuild_elem(t, exact_elem)
+    match t:
+        case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view itself, which may be no integers
+            return Call(op, (_marked(a), _marked(b)))
+    return _made(t)
+
+
+def _again(t: Elem) -> Elem:
+    t = rebuild_elem(t, _again)
+    if not _adds(t) or (asked := of_integers(t)) is None:
+        return _made(t)
+    return t if _adds(found := _made(asked)) else found
+
+
+def _made(t: Elem) -> Elem:
     each = _each(t)
     return each if is_sure(each) else _one(t)
 
@@ -49,13 +72,16 @@ def exact_elem(t: Elem) -> Elem:
 def _one(t: Elem) -> Elem:
     """A comparison that is of one value with another."""
     match t:
-        case Call(op, (a, b)) if op in SWAPPED and 1 < _terms(a) * _terms(b) <= MOST:
+        case Call(op, (a, b)) if op in SWAPPED and _is_made(a, b) and _room(a, b) > 0:
             return Call(op, (_decimal(a), _decimal(b)))
-        case Call(op, (a, b)) if (apart := as_difference(t)) is not t:
-            return apart
-        case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view itself, which may be no integers
-            return Call(op, (_marked(a), _marked(b)))
+        case Call(op) if op in SWAPPED:
+            return as_difference(t)
     return t
+
+
+def _adds(t: Elem) -> bool:
+    """Whether integers are added or multiplied in it."""
+    return any(isinstance(n, Call) and n.fn in DECIMAL for n in nodes(t))
 
 
 def _each(t: Elem) -> Elem:
@@ -76,7 +102,7 @@ def _choices(t: Elem) -> Iterator[Call]:
         case Call(fn, args) if fn in (*SWAPPED, *DECIMAL):
             for a in args:
                 yield from _choices(a)
-        case Call("if" | "coalesce") if any(isinstance(n, Call) and n.fn in DECIMAL for n in nodes(t)):
+        case Call("if" | "coalesce") if _adds(t):
             yield t
 
 
@@ -90,18 +116,35 @@ def _values(t: Elem) -> int:
     return 1
 
 
-def _terms(t: Elem) -> int:
-    """Of how many values it is the sum, or the difference."""
+def _is_made(*sides: Elem) -> bool:
+    return any(isinstance(t, Call) and t.fn in DECIMAL for t in sides)
+
+
+def _room(*sides: Elem) -> int:
+    """How many digits are left of those that a decimal has, whatever side the terms of sums are on."""
+    is_long = any(isinstance(n, Call) and n.fn in DECIMAL and n.fn.endswith("long") for t in sides for n in nodes(t))
+    terms = [digits for t in sides for digits in _digits(t, DIGITS["long" if is_long else "int"])]
+    return MAX_DIGITS - max(terms) - len(terms)
+
+
+def _digits(t: Elem, of_one: int) -> list[int]:
+    """Those of what ``t`` is the sum of, or the difference."""
     match t:
-        case Call(fn, (p, q)) if fn in DECIMAL:
-            return _terms(p) + _terms(q)
-    return 1
+        case Call("add_int" | "add_long" | "sub_int" | "sub_long", (p, q)):
+            return [*_digits(p, of_one), *_digits(q, of_one)]
+        case Call("mul_int" | "mul_long", args):
+            return [sum(max(found) + len(found) for found in (_digits(a, of_one) for a in args))]
+        case Call("neg_int" | "neg_long", (p,)):
+            return [max(found := _digits(p, of_one)) + len(found) - 1]
+        case Lit(int() as value):
+            return [len(str(abs(value)))]
+    return [of_one]
 
 
 def _decimal(t: Elem) -> Elem:
     match t:
-        case Call(fn, (p, q)) if fn in DECIMAL:
-            return Call(DECIMAL[fn], (_decimal(p), _decimal(q)))
+        case Call(fn, args) if fn in DECIMAL:
+            return Call(DECIMAL[fn], tuple(map(_decimal, args)))
         case Lit(int() as value):
             return Lit(Decimal(value), Base("decimal", False, len(str(abs(value))), 0))
     return Call("to_decimal", (t,))

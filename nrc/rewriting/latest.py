@@ -114,7 +114,7 @@ def _asked(conditions: Sequence[Elem], inner: Around, own: AbstractSet[str]) -> 
         for before, (op, also, c) in sides:
             if fn in LATER and op in BEFORE[fn] and also == value and not free_vars(a) & free_vars(c):
                 t = elem_type(value, inner.types)
-                if isinstance(t, Base) and t.kind != "double":  # numbers that are equal need not be the same
+                if isinstance(t, Base):
                     yield _Asked(inner, own, later, before, LATER[fn], value, t, a, c)
 
 

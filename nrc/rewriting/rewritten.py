@@ -13,6 +13,7 @@ from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.distinct import distinct
+from ripplenest.nrc.rewriting.exact import exact_again
 from ripplenest.nrc.rewriting.keyed import Keys
 from ripplenest.nrc.rewriting.latest import latest
 from ripplenest.nrc.rewriting.measured import measured
@@ -37,7 +38,7 @@ def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Ex
     told = spread(measured(nested))
     found, copied = _by_rules(told, keys), everywhere(told)
     if copied is not told:
-        copied = simplify(copied)
+        copied = exact_again(simplify(copied))
         other = _by_rules(copied, keys)
         if _changed(copied, other) - _changed(told, found):
             return simplify(other)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-MINUS, PLUS = "sub_decimal", "add_decimal"
+MINUS, PLUS, TIMES, NEGATED = "sub_decimal", "add_decimal", "mul_decimal", "neg_decimal"
 SIGNS = {PLUS: 1, MINUS: -1}
 """Of what is added second."""
 T = TypeVar("T")
@@ -32,15 +32,15 @@ class _Constant(Protocol):
 
 
 def solved(own: T, other: T, make: Make[T]) -> Iterator[tuple[T, T, bool]]:
-    """(x, y, turned) of each integer x in the sum ``own``: own < other says that x < y, or x > y where ``turned``; what
-    makes a sum or difference is given. Nothing of what is no sum of integers."""
+    """(x, y, turned) of each x in the sum ``own``, an integer or a product: own < other says that x < y, or x > y where
+    ``turned``; what makes a sum or difference is given. Nothing of what is no sum of integers."""
     terms = _terms(own)
     if len(terms) < 2 or not all(_is_integer(t) for _, t in (*terms, *_terms(other))):
         return
     for i, (sign, t) in enumerate(terms):
         if isinstance(t, _Call):
             rest = [(-s * sign, r) for s, r in (*terms[:i], *terms[i + 1 :])]
-            yield t.args[0], _sum([*rest, (sign, other)], make), sign < 0
+            yield t.args[0] if t.fn == "to_decimal" else t, _sum([*rest, (sign, other)], make), sign < 0
 
 
 def _terms(t: T, sign: int = 1) -> list[tuple[int, T]]:
@@ -55,6 +55,8 @@ def _is_integer(t: object) -> bool:
     match t:
         case _Call(fn="to_decimal", args=(x,)):
             return not (isinstance(x, _Call) and x.fn == "to_decimal")
+        case _Call(fn="mul_decimal" | "neg_decimal" | "add_decimal" | "sub_decimal", args=args):
+            return all(map(_is_integer, args))
         case _Constant(value=Decimal() as value):
             return value == value.to_integral_value()
     return False

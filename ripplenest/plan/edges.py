@@ -28,8 +28,8 @@ def compared(condition: Scalar, source: int) -> tuple[str, int, Scalar] | None:
             col, from_, by = (p, q, other.value) if is_first else (q, p, -other.value)
             other = _moved(AFTER[fn], from_, Const(by, LONG))
         case Op(fn) if fn in SIGNS:
-            found = (pair for pair in solved(own, other, _moved) if source not in sources_of(pair[1]))
-            col, other, _ = next(found, (own, other, False))
+            found = ((x, y) for x, y, _ in solved(own, other, _moved) if isinstance(x, Col))
+            col, other = next((pair for pair in found if source not in sources_of(pair[1])), (own, other))
             other = narrowed(other, col.type)
         case _:
             return None

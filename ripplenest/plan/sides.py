@@ -75,7 +75,7 @@ def _parts(t: Scalar, fn: str) -> Iterator[Scalar]:
 def _comparison(way: list[Scalar], rows: int) -> Iterator[tuple[str, Scalar, Scalar]]:
     """A comparison of a value of a row with one of a place, if ``way`` is that alone."""
     match way:
-        case [Op(fn, (a, b))] if fn in SWAPPED and is_ordered(a, b) and [len(sources_of(t)) for t in (a, b)] == [1, 1]:
+        case [Op(fn, (a, b))] if fn in SWAPPED and are_alike(a, b) and [len(sources_of(t)) for t in (a, b)] == [1, 1]:
             yield (fn, a, b) if sources_of(a) == {rows} else (SWAPPED[fn], b, a)
 
 
@@ -83,6 +83,6 @@ def _says_tie(t: Scalar, by: Scalar, of: Scalar) -> bool:
     return isinstance(t, Op) and t.fn == "eq" and t.args in ((by, of), (of, by))
 
 
-def is_ordered(a: Scalar, b: Scalar) -> bool:
-    """Whether two values are compared as they are; doubles are not, of which NaN is equal to nothing."""
-    return nullable(a.type) == nullable(b.type) and a.type.kind != "double"
+def are_alike(a: Scalar, b: Scalar) -> bool:
+    """Whether two values are compared as they are."""
+    return nullable(a.type) == nullable(b.type)

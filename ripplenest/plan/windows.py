@@ -15,7 +15,7 @@ from attrs import frozen
 
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
-from ripplenest.plan.sides import is_ordered, side_of
+from ripplenest.plan.sides import are_alike, side_of
 
 
 @frozen
@@ -78,6 +78,6 @@ def _compares(c: Scalar) -> bool:
 
 def _key(c: Scalar, places: int) -> tuple[Col, Col, bool] | None:
     match c:
-        case Op("eq" | "same" as fn, (Col() as a, Col() as b)) if is_ordered(a, b):
+        case Op("eq" | "same" as fn, (Col() as a, Col() as b)) if are_alike(a, b):
             return (a, b, fn == "same") if a.source == places else (b, a, fn == "same")
     return None

@@ -655,7 +655,7 @@ def joined(E: Bag[Edge]):
 
 @rn.view
 def farther(E: Bag[Edge]):
-    return [{"b": x.b} for x in E if any(y.a > x.b * 2 for y in E)]
+    return [{"b": x.b} for x in E if any(y.a > x.b * x.b for y in E)]
 
 
 @rn.view
@@ -683,8 +683,8 @@ def ends(E: Bag[Edge], F: Bag[Edge]):
 def test_what_reads_much_of_groups_is_told_in_the_words_of_the_view() -> None:
     """Neither the name of a map that keeps a group nor its labels, of which the view says nothing."""
     far = {f.reason: f.advice for f in judged(farther)}
-    assert any("every row for which any(y.a > x.b · 2) is computed is visited" in reason for reason in far)
-    appears = "when a row for which any(y.a > x.b · 2) is computed appears or goes"
+    assert any("every row for which any(y.a > x.b · x.b) is computed is visited" in reason for reason in far)
+    appears = "when a row for which any(y.a > x.b · x.b) is computed appears or goes"
     assert any(reason.startswith(appears) for reason in far)
     heavy = {f.reason: f.advice for f in judged(heavier)}
     assert any("`sum(y.a)` by `x.b` joins what is read" in reason for reason in heavy), "totals are read in order"

@@ -28,7 +28,7 @@ from ripplenest.shred.values import Parts
 COUNTS: Counter[str] = Counter()
 
 
-@law(joined_case, examples=many(160, 3_000))
+@law(joined_case, examples=many(200, 3_000))
 def test_with_or_without(case: Case) -> None:
     query = query_of(case.schema, case.query)
     stages, plan = planned(query)
@@ -42,7 +42,10 @@ def test_with_or_without(case: Case) -> None:
     for parts, own, other in zip(databases(case), found, others, strict=False):
         common = own.maps().keys() & other.maps().keys()
         assert {name: own.maps()[name] for name in common} == {name: other.maps()[name] for name in common}
-        assert own.nested() == evaluate(case.query, evolve(case, parts=parts).db)
+        try:
+            assert own.nested() == evaluate(case.query, evolve(case, parts=parts).db)
+        except EvaluationError:  # the reference asks in the order in which conditions are written
+            COUNTS["no value as written"] += 1
         COUNTS["joined and something"] += any(own.maps()[m.name] for m in joins) and bool(own.nested())
 
 

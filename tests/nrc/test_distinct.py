@@ -122,6 +122,10 @@ WHICH = {
         ("a.v < b.w", "b.v", "x", ""),
         (None, "⟨row: b.v, by: b.w⟩", "x.row", " of first: max(x.by)", "for _ in p(a.v < s.first) union "),
     ),
+    "so far, of doubles": (
+        ("b.g = a.g and b.r <= a.r", "b.v", "x", ""),
+        ("b.g = a.g", "⟨row: b.v, by: b.r⟩", "x.row", " of first: min(x.by)", "for _ in p(s.first <= a.r) union "),
+    ),
     "both": (
         ("b.g = a.g and b.w <= a.v and b.v > a.v", "b.v", "x", ""),
         ("b.g = a.g", "⟨row: b.v, by: b.w⟩", "x.row", " of first: min(x.by)",
@@ -129,7 +133,6 @@ WHICH = {
     ),
     "what is folded is of some": (("b.g = a.g and b.w <= a.v", "b.v", "x", " of n: count()"), None),
     "a window": (("b.g = a.g and b.w <= a.v and b.w > a.v - 2", "b.v", "x", ""), None),
-    "doubles, of which NaN is none": (("b.g = a.g and b.r <= a.r", "b.v", "x", ""), None),
     "a row by itself": (("b.id = a.id and b.v <= a.v", "b.v", "x", ""), None),
     "as far as a clock is": (("b.g = a.g and b.v <= k.at", "b.v", "x", ""), None),
     "what can fail": (("b.g = a.g and b.v <= a.v", "b.v * b.v", "x", ""), None),

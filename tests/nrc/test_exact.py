@@ -14,30 +14,34 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.bands import SWAPPED, compared
-from ripplenest.nrc.rewriting.exact import exact_elem
+from ripplenest.nrc.rewriting.exact import exact_again, exact_elem
 from ripplenest.nrc.rewriting.gaps import gap
 from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.rewriting.sums import solved
-from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
+from ripplenest.nrc.syntax import Call, Elem, Lit, Pred, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, Type, nullable
 from ripplenest.nrc.walk import nodes, replace_part
 
 OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
+PYTHON = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
 COUNTS: Counter[str] = Counter()
 
 
 def term(c: Choices, kind: str, columns: list[Elem], least: int = 1, choices: int = 0) -> Elem:
-    """Sums and differences of columns and constants, of ``least`` values at least, and one in so many of two."""
+    """Sums, differences and products of columns and constants, of ``least`` values at least, and one in so many of two.
+    """
     if choices and c.one_in(choices):
         args = (term(c, kind, columns), term(c, kind, columns, 2, 4 * choices))
         which = Call("is_null", (c.pick(columns),))
         return c.pick((Call("coalesce", args), Call("if", (which, *args[:: c.pick((1, -1))]))))
     if least < 2 and not c.one_in(3):
         return c.pick(columns) if c.number(4) else Lit(c.number(5) - 2, INT if kind == "int" else LONG)
+    if c.one_in(8):
+        return Call(f"neg_{kind}", (term(c, kind, columns, choices=4 * choices),))
     sides = (term(c, kind, columns, choices=4 * choices) for _ in range(2))
-    return Call(f"{c.pick(('add', 'sub'))}_{kind}", tuple(sides))
+    return Call(f"{c.pick(('add', 'sub', 'add', 'sub', 'mul'))}_{kind}", tuple(sides))
 
 
 def columns_of(c: Choices) -> tuple[Base, list[Elem], list[int | None]]:
@@ -59,7 +63,9 @@ def meant(t: Elem, env: dict[Elem, int | None]) -> int | None:
             return meant(a if env[x] is None else b, env)
         case Call(fn, (a, b)):
             p, q = meant(a, env), meant(b, env)
-            return None if p is None or q is None else p + q if fn.startswith("add") else p - q
+            return None if p is None or q is None else PYTHON[fn.partition("_")[0]](p, q)
+        case Call(_, (a,)):
+            return None if (p := meant(a, env)) is None else -p
         case Lit(int() as value):
             return value
     return env[t]
@@ -83,6 +89,7 @@ def test_it_is_true_of_the_same(c: Choices) -> None:
     if found == asked:
         COUNTS["too many"] += 1
         return
+    COUNTS["products"] += any(isinstance(n, Call) and n.fn == "mul_decimal" for n in nodes(found))
     assert exact_elem(Call("and", (asked, Call("not", (asked,))))) == Call("and", (found, Call("not", (found,))))
     assert is_total(found, types)
     assert elem_type(found, types) == elem_type(asked, types)
@@ -112,7 +119,8 @@ def test_one_of_several_sums_is_compared_exactly(c: Choices) -> None:
     found = exact_elem(asked)
     assert elem_type(found, types) == elem_type(asked, types)
     if not is_total(found, types):
-        assert len([*nodes(asked)]) > 17, show_elem(asked)
+        products = [n.fn for n in nodes(asked) if isinstance(n, Call) and n.fn.startswith("mul")]
+        assert "mul_long" in products or len(products) > 1 or len([*nodes(asked)]) > 17, show_elem(asked)
         COUNTS["too many ways"] += 1
         return
     look_at(asked, found, values)
@@ -149,6 +157,25 @@ def test_it_says_the_same_of_each_term(c: Choices) -> None:
             says = SWAPPED[op] if turned else op
             assert elem(Call(says, (Call("to_decimal", (x,)), y)), env) == elem(asked, env)
             COUNTS["turned" if turned else "solved"] += 1
+
+
+@law(examples=600)
+def test_again_it_is_the_same(c: Choices) -> None:
+    """Where a column has become a sum, of integers or as a decimal beside others, that is compared exactly, too."""
+    t, columns, values = columns_of(c)
+    asked = Call(c.pick([*OPS]), (term(c, t.kind, columns, 2), term(c, t.kind, columns)))
+    found = exact_elem(asked)
+    assert exact_again(Pred(found)) == Pred(found)
+    put = term(c, t.kind, columns, 2)
+    whole, again = (replace_part(own, columns[0], put) for own in (asked, found))
+    twice = exact_again(Pred(again))
+    assert isinstance(twice, Pred)
+    if not is_total(twice.cond, types_of(t)):
+        COUNTS["too many again"] += 1
+        return
+    env = {"x": tuple(zip("abc", values, strict=True))}
+    assert elem(twice.cond, env) == is_true(whole, {Proj(Var("x"), name): v for name, v in env["x"]})
+    COUNTS["again"] += again != twice.cond
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -199,5 +226,6 @@ def test_enough_was_met() -> None:
     if COUNTS:
         assert COUNTS["told"] > 300 and COUNTS["beyond"] > 100 and COUNTS["left out"] > 50, COUNTS
         assert COUNTS["solved"] > 100 and COUNTS["turned"] > 50, COUNTS
+        assert COUNTS["products"] > 100 and COUNTS["again"] > 150, COUNTS
         assert COUNTS["of several"] > 200 and COUNTS["too many ways"] < COUNTS["of several"] / 2, COUNTS
         assert COUNTS["looked at"] < COUNTS["left out"] / 2, COUNTS

@@ -72,7 +72,7 @@ class Views:
         own, edge = f"{x}.{at}", f"{s}.{at}"
         if self.c.one_in(4):
             own, edge = f"to_double({own})", f"to_double({edge})"
-        elif self.c.one_in(8):  # which has no value for some rows
+        elif self.c.one_in(6):  # which has no value for some rows
             own = f"6 / {own}"
         op, of = self.c.pick(("<", "<=", ">", ">=", "=")), self.c.pick(fields)
         conditions = [f"{own} {op} {edge}", *self.c.pick(([], [f"{x}.g = {s}.g"], [f"{x}.g <=> {s}.g"]))]

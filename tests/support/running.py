@@ -1,6 +1,7 @@
 """Views of running totals: of each row at some depth what the rows up to it come to, or those from it on, or those in a
 window, of relations and of inner bags, perhaps of those that agree with it in something."""
 
+from collections.abc import Callable
 from itertools import product
 
 from ripplenest.nrc.functions.folds import EXTREME, result_type
@@ -24,6 +25,13 @@ def running_query(c: Choices, schema: Schema) -> Expr:
     return positive(lambda: _Running(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
 
 
+def computed(t: Call, scope: Scope) -> Callable[[Elem], Elem]:
+    """What is computed of both sides of a comparison, if these are numbers."""
+    kind = next(own.kind for own in (elem_type(a, scope.pi) for a in t.args) if isinstance(own, Base))
+    two: dict[str, object] = {"int": 2, "long": 2, "double": 2.0}
+    return lambda x: Call(f"mul_{kind}", (x, Lit(two[kind], Base(kind)))) if kind in two else x
+
+
 class _Running(Nearest):
     def behind(self, scope: Scope) -> Expr | None:
         """Mostly of a relation, and of what is compared and equated with columns of the innermost row."""
@@ -43,6 +51,8 @@ class _Running(Nearest):
         told = [(p, q) for (p, t), (q, u) in product(own, around) if t == u and not t.nullable and p != by] or pairs
         ties = [self.ties(way, by, q, told) for q, way in of if len(of) == 1 and way in ("lt", "gt")]
         compared = ties or [Call(way, (by, q)[:: self.c.pick((1, 1, -1))]) for q, way in of]
+        if not ties and self.c.one_in(3):
+            compared = [Call(t.fn, tuple(map(computed(t, inner), t.args))) for t in compared]
         equal = (Call(self.c.pick(("eq", "same")), self.c.pick(pairs)) for _ in range(self.c.number(2)))
         own_edge = [Call("ne", (edges[0], self.known(edges[0], inner)))] if self.c.one_in(6) else []
         rows: Expr = Sng(Var(VAR))

@@ -6,6 +6,7 @@ from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.types import LONG, Bag, Base, Record
+from ripplenest.nrc.values import NAN
 from support.choices import Choices
 
 Field = tuple[str, object]
@@ -52,8 +53,8 @@ def _with_total(rows: str) -> str:
 
 
 def value(c: Choices, kind: str) -> object:
-    """One of four numbers of a ``kind``."""
-    return c.number(4) if kind == "long" else c.number(4) / 2
+    """One of four numbers of a ``kind``, or NaN."""
+    return c.number(4) if kind == "long" else NAN if c.one_in(6) else c.number(4) / 2
 
 
 @frozen
