@@ -50,6 +50,7 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
+from ripplenest.shred.always import asked_first
 from ripplenest.shred.contexts import dictionaries, parts_of
 from ripplenest.shred.domains import domain_row, labels_made, places_asked
 from ripplenest.shred.sites import KeptDictionary, defined, keep, must_be_held
@@ -122,7 +123,7 @@ def front(query: Query, options: Options) -> Front:
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
-    kept = _kept(query.name, sites=(), cuts=cuts, force_domain=options.force_domain)
+    kept = _kept(query.name, flat, (), cuts, options.force_domain)
     everywhere = frozenset(c.name for c in cuts if not kept[c.definition.site.name].domain)
     alike = Alike(everywhere)
     alike.add(cuts)
@@ -130,8 +131,9 @@ def front(query: Query, options: Options) -> Front:
         alike = Alike(everywhere, edges=False)
         alike.add(cuts)
     parts = parts_of(query)
-    common = shared(alike.cuts, _kept(query.name, (), alike.cuts, options.force_domain), parts)
-    flat = common.term(alike.term(flat))
+    flat = alike.term(flat)
+    common = shared(alike.cuts, _kept(query.name, flat, (), alike.cuts, options.force_domain), parts)
+    flat = common.term(flat)
     closed = tuple(common.definition(alike.definition(d)) for d in closed)
     groups = tuple(map(common.cut, alike.cuts))
     closed, maps = _maps(query.name, flat, closed, groups, options.force_domain, cutter.names.fresh)
@@ -234,7 +236,7 @@ def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: boo
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
-    kept = _kept(view, sites, cuts, force_domain)
+    kept = _kept(view, h, sites, cuts, force_domain)
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
     groups = [m for c in cuts for m in _cut(view, c, kept[c.definition.site.name])]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
@@ -249,10 +251,10 @@ def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: boo
     return flat, [*once.values()], tables
 
 
-def _kept(view: str, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str, KeptDictionary]:
+def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
-    held_only = must_be_held(tuple(bodies.values()))
+    held_only = must_be_held(tuple(bodies.values()), asked_first(h))
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
         known = [c for c in cuts if c.definition.site.name in kept]

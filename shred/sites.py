@@ -30,6 +30,7 @@ from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, 
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Site, Type, may_be_null
 from ripplenest.nrc.walk import Names, rebuild_elem
+from ripplenest.shred.always import evaluated, without
 from ripplenest.shred.bound import bindings
 from ripplenest.shred.domains import domain_row, label_leaves
 
@@ -87,15 +88,18 @@ def keep(
     return KeptDictionary(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
 
 
-def must_be_held(sites: Sequence[Definition]) -> dict[str, str]:
+def must_be_held(sites: Sequence[Definition], always: frozenset[str] = frozenset()) -> dict[str, str]:
     """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can.
+    Not so where it is ``always`` in use, and what is evaluated there anyway fails nowhere else.
 
     Law: with domains for these, a definition that can fail is evaluated for the labels that rows of the view hold, at
     every depth, and for no others.
     """
     found: dict[str, str] = {}
-    for s in sites:
-        terms = ((t, _types(c, s.d)) for c in s.products for t in (c.head, *c.conditions, *c.times))
+    anyway = evaluated(sites, always)
+    for s in (s for s in sites if s.site.name not in always):
+        every = ((t, c) for c in s.products for t in (c.head, *c.conditions, *c.times))
+        terms = (without(t, c, _types(c, s.d), anyway) for t, c in every)
         names = sorted({fn for t, types in terms for fn in failing(t, types)})
         if names:
             can_fail = f"because it can fail: {', '.join(names)}"

@@ -28,12 +28,13 @@ UNKNOWN = object()
 
 @frozen
 class Argument:
-    """What is known of an argument before there are rows: its type, its value when it is a constant, and whether it is
-    ``natural``: never negative."""
+    """What is known of an argument before there are rows: its type, its value when it is a constant, whether it is
+    ``natural``: never negative, and whether it is the text of a ``date``."""
 
     type: Base
     value: Any = UNKNOWN
     natural: bool = False
+    date: bool = False
 
 
 Fails = Callable[[Sequence[Argument]], bool]
@@ -45,6 +46,11 @@ def never(args: Sequence[Argument]) -> bool:  # noqa: ARG001
 
 def always(args: Sequence[Argument]) -> bool:  # noqa: ARG001
     return True
+
+
+def unless_date(args: Sequence[Argument]) -> bool:
+    """A text as a date, unless it is put together of parts of dates."""
+    return not args[0].date
 
 
 def by_zero(args: Sequence[Argument]) -> bool:

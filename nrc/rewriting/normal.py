@@ -20,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.nrc import interpret
 from ripplenest.nrc.errors import QueryError, TooBig
+from ripplenest.nrc.functions.dates import is_date
 from ripplenest.nrc.functions.failures import UNKNOWN, Argument
 from ripplenest.nrc.functions.natural import is_natural
 from ripplenest.nrc.functions.scalars import can_fail, is_strict, never_fails
@@ -361,7 +362,7 @@ def _arguments(call: Call, types: Mapping[str, Type]) -> list[Argument]:
 def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
     found = elem_type(t, types)
     assert isinstance(found, Base)  # functions look at base values only
-    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN, is_natural(t))
+    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN, is_natural(t), is_date(t, types))
 
 
 def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
