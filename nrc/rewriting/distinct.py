@@ -26,6 +26,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
+from ripplenest.nrc.rewriting.presence import has_value, is_known
 from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
@@ -120,8 +121,10 @@ def _rows(g: Group, around: Around) -> _Rows | None:
     if head is None or not own:
         return None
     made = (*(t for _, t in g.keys or ()), *(a for f in g.folds for a in f.args))
-    read = (head, *(replace_elem(t, {g.var: head}) for t in made), *conditions)
-    if not all(free_vars(t) <= inner.types.keys() and is_total(t, inner.types) for t in read):
+    read = (head, *(replace_elem(t, {g.var: head}) for t in made))
+    if not all(is_known(t, inner) and is_total(t, inner.types) for t in read):
+        return None
+    if not all(has_value(c, inner) for c in conditions):
         return None
     return _Rows(own, head, [c for c in conditions if free_vars(c) & own and free_vars(c) - own], inner.types)
 

@@ -23,12 +23,12 @@ from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
-from ripplenest.nrc.rewriting.presence import asks_for_some, is_known, says, wanted
+from ripplenest.nrc.rewriting.normal import conjuncts, where
+from ripplenest.nrc.rewriting.presence import asks_for_some, has_value, is_known, says, wanted
 from ripplenest.nrc.rewriting.sharing import compared_with, equated, own_rows, rows_of, without
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, Base, may_be_null, nullable
+from ripplenest.nrc.types import BOOL, Base, may_be_null
 from ripplenest.nrc.walk import (
     Names,
     at_sites,
@@ -93,7 +93,7 @@ def _latest(g: Group, around: Around) -> tuple[Group, Elem] | None:
     if more is None or not own:
         return None
     every = [*conditions, *more]
-    if not all(is_known(c, inner) and is_total(c, inner.types) for c in every):
+    if not all(has_value(c, inner) for c in every):
         return None
     for asked in _asked(every, inner, own):
         others = [c for c in every if c not in (asked.later, asked.before)]
@@ -109,7 +109,8 @@ def _latest(g: Group, around: Around) -> tuple[Group, Elem] | None:
 def _asked(conditions: Sequence[Elem], inner: Around, own: AbstractSet[str]) -> Iterator[_Asked]:
     """The ways to read two of the ``conditions`` so."""
     compares = [c for c in conditions if isinstance(c, Call) and c.fn in SWAPPED]
-    sides = [(c, found) for c in compares if (found := compared_with(c, own)) is not None and free_vars(found[2])]
+    known = (c for c in compares if is_known(c, inner))
+    sides = [(c, found) for c in known if (found := compared_with(c, own)) is not None and free_vars(found[2])]
     for later, (fn, value, a) in sides:
         for before, (op, also, c) in sides:
             if fn in LATER and op in BEFORE[fn] and also == value and not free_vars(a) & free_vars(c):
@@ -132,7 +133,7 @@ def _of_c(asked: _Asked, others: Sequence[Elem], among: AbstractSet[str], around
 
 def _beside(rows: AbstractSet[str], among: AbstractSet[str], around: Around) -> AbstractSet[str]:
     """The ``rows`` and those that they are joined with, without those ``among`` which others are."""
-    equal = [free_vars(t) & around.rows.keys() for t in around.true if isinstance(t, Call) and t.fn == "eq"]
+    equal = [free_vars(t) & around.rows.keys() for t in around.true if isinstance(t, Call) and t.fn in ("eq", "same")]
     more = frozenset(rows).union(*(pair for pair in equal if pair & rows and not pair & among))
     return rows if more == rows else _beside(more, among, around)
 
@@ -141,12 +142,12 @@ def _equated(c: Elem, asked: _Asked, rows: AbstractSet[str], around: Around) -> 
     """A condition with what ``rows`` have in the place of what it is equated with."""
     if free_vars(c) <= asked.own | rows:
         return c
-    other, types = equated(c, asked.own), around.types
+    other = equated(c, asked.own)
     if other is None or not isinstance(c, Call):
         return None
-    equal = (pair for t in around.true if isinstance(t, Call) and t.fn == "eq" for pair in (t.args, t.args[::-1]))
-    for a, b in equal:
-        if a == other and free_vars(b) <= rows and nullable(elem_type(a, types)) == nullable(elem_type(b, types)):
+    equal = (t.args for t in around.true if isinstance(t, Call) and t.fn in ("eq", "same"))
+    for a, b in (pair for args in equal for pair in (args, args[::-1])):
+        if a == other and free_vars(b) <= rows:
             return evolve(c, args=tuple(b if t == other else t for t in c.args))
     return None
 

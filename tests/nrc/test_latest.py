@@ -37,6 +37,15 @@ ROWS = {  # rows @ and a total of them, or rows @i in their inner bags, and of w
 WHERE = ("@.v >= 0", "@.w is null", "@.g <= 2", "@.v >= 1 and @.g >= 0")
 
 
+GROUP = "for k in group[k](x in A by h: x.h) union "
+
+
+def of_groups(around: str, own: str, holds: str) -> tuple[str, str, str]:
+    """All of them rows of one group, as the rows that come with it are."""
+    around, own = (text.replace(" where ", f" where {x}.h <=> k.h and ", 1) for text, x in ((around, "a"), (own, "b")))
+    return GROUP + around, own, f"o.h <=> k.h and {holds}"
+
+
 def term(c: Choices) -> tuple[str, str]:
     kind = c.pick([*ROWS])
     rows, of = ROWS[kind]
@@ -68,6 +77,7 @@ def term(c: Choices) -> tuple[str, str]:
     none, some = ("s.f = 0", "s.f > 0") if "count" in fold else ("not s.f", "s.f")
     said = c.pick((none, none, none, some, f"{none} or a.v > 2"))
     shown = c.pick(("", f", f: {none}", f", f: {some} or a.v > 1", ", f: s.f"))
+    around, own, holds = of_groups(around, own, holds) if c.one_in(4) else (around, own, holds)
     text = (
         f"{around}for o in {c.pick('AB')} where {holds}{joined} union "
         f"for s in fold[s](x in ({own}) of f: {fold}) union "
@@ -87,6 +97,7 @@ def test_they_say_the_same(case: tuple[tuple[str, str], dict[str, BagValue]]) ->
     if found is not e and meant:
         COUNTS[kind] += 1
         COUNTS["of the others"] += "b.g = a.g" in text or "b.h = a.h" in text
+        COUNTS["of groups"] += GROUP in text
         COUNTS["shown"] += ", f: " in text
         for n in nodes(found):
             if isinstance(n, Group) and n.site == "s":

@@ -103,7 +103,7 @@ class Views:
         named, window = f"let X := {self.rows()} in ", self.first("X", "s", fields)
         some = self.some("X")
         asked, ranked = f"for s in X union {some}for r in {window} union ", "⟨id: s.id, g: s.g, a: r.v, b: s.b⟩"
-        match self.c.number(6):
+        match self.c.number(7):
             case 0:  # windows of windows
                 above = f"for p in {self.window('Y', 'u', 'ab')} union sng(⟨id: u.id, v: p.v⟩)"
                 return f"{named}let Y := {asked}sng({ranked}) in for u in Y union {above}"
@@ -114,5 +114,10 @@ class Views:
             case 2:  # of other rows than those that ask
                 asking = "for c in C union for o in O where o.c = c.id union sng(⟨id: c.id, g: c.g, a: o.n, b: c.w⟩)"
                 return f"{named}let Z := {asking} in for s in Z union for r in {window} union sng({ranked})"
+            case 3:  # of rows of groups
+                groups, bag = f"for k in group[{self.site()}](x in X by g: x.g) union ", "flatten(sng(b))"
+                rows = f"for b in sng[{self.site()}](for x in X where x.g <=> k.g union sng(x)) union "
+                below = f"{self.some(bag) or self.some(bag)}for r in {self.first(bag, 's', fields)} union sng(⟨id: s.id, v: r.v⟩)"
+                return f"{named}{groups}{rows}sng(⟨g: k.g, in: sng[{self.site()}](for s in {bag} union {below})⟩)"
             case _:
                 return f"{named}{asked}sng({ranked})"
