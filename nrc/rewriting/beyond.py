@@ -33,7 +33,7 @@ from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
 from ripplenest.nrc.rewriting.presence import asks_for_some, has_value, is_known, says, wanted
-from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
+from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -110,7 +110,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     if said is None:
         return None
     dropped = [said.asked, *(c for c in across if _is_another(c, said.strict, inner))]
-    equal = [equated(c, own) for c in across if c not in (*dropped, said.behind)]
+    equal = [*bags_of(own, inner), *(equated(c, own) for c in across if c not in (*dropped, said.behind))]
     shared = all(is_shared(equal, other, around) for other in (*said.others, *said.edges))
     if not shared or not is_total(said.call, inner.types):
         return None

@@ -27,7 +27,7 @@ from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
 from ripplenest.nrc.rewriting.presence import has_value, is_known
-from ripplenest.nrc.rewriting.sharing import compared_with, equated, is_shared, own_rows, rows_of, without
+from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -64,11 +64,12 @@ class _Asked:
 @frozen
 class _Rows:
     """The rows ``own`` that are grouped, each as a ``head``; ``across`` are the conditions on them and on rows around
-    them. All always have a value, by the ``types`` of both."""
+    them, and ``bags`` those of rows around that they are of. All always have a value, by the ``types`` of both."""
 
     own: AbstractSet[str]
     head: Elem
     across: Sequence[Elem]
+    bags: Sequence[Elem]
     types: Mapping[str, Type]
 
     def asked(self, s: str, g: Group, body: Expr, around: Around) -> Expr | None:
@@ -81,7 +82,8 @@ class _Rows:
         moved = [a for a in every if a not in others]
         first = others[0] if len(others) == 1 and self._is_first(others[0], s, g, body) else None
         asked = moved if first is None else every
-        equal = [equated(c, self.own) for c in self.across if c not in [a.condition for a in asked]]
+        conditions = [c for c in self.across if c not in [a.condition for a in asked]]
+        equal = [*self.bags, *(equated(c, self.own) for c in conditions)]
         if not asked or not all(is_shared(equal, a.other, around) for a in asked):
             return None
         dropped, conditions = [a.condition for a in asked], [above[a] for a in moved]
@@ -126,7 +128,8 @@ def _rows(g: Group, around: Around) -> _Rows | None:
         return None
     if not all(has_value(c, inner) for c in conditions):
         return None
-    return _Rows(own, head, [c for c in conditions if free_vars(c) & own and free_vars(c) - own], inner.types)
+    across = [c for c in conditions if free_vars(c) & own and free_vars(c) - own]
+    return _Rows(own, head, across, bags_of(own, inner), inner.types)
 
 
 def _reads_whole(e: Term, s: str) -> bool:

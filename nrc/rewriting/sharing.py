@@ -7,10 +7,12 @@ value and the new one. What a row has of its own, by its key or in its inner bag
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
+from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around
 from ripplenest.nrc.rewriting.normal import conjuncts, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Rel, Sng
+from ripplenest.nrc.types import Bag
 from ripplenest.nrc.walk import free_vars
 
 
@@ -31,21 +33,25 @@ def _agreed(g: Group, around: Around) -> frozenset[Elem] | None:
 
 
 def are_one(equal: Sequence[Elem | None], rows: AbstractSet[str], around: Around) -> bool:
-    """Whether what is ``equal`` tells ``rows`` around a place, so that no two have it, or what is, is not known."""
-    told = around.told({t for t in equal if t is not None}).keys()
-    return None in equal or rows <= told | around.moving
+    """Whether what is ``equal`` tells ``rows`` around a place, so that no two have it, or what is, is not known. A bag
+    tells the row that holds it."""
+    known = {t for t in equal if t is not None}
+    holders = {root(t) for t in known if isinstance(around.type_of(t), Bag)}
+    return None in equal or rows <= around.told(known).keys() | holders | around.moving
 
 
 def rows_of(
     e: Expr, around: Around, own: AbstractSet[str], totals: bool = False
 ) -> tuple[Around, Sequence[Elem], Elem | None]:
     """What is around the rows of ``e``, below rows ``own``, their conditions, and what they are; None where they are of
-    more than relations and their inner bags, and perhaps of ``totals`` of these rows alone."""
+    more than relations and their inner bags, and perhaps of ``totals`` of these rows alone, and inner bags around."""
     match e:
         case For(var, Pred(cond), body) if var not in free_vars(body):
             inner, conditions, head = rows_of(body, around, own, totals)
             return inner, [*conjuncts(cond), *conditions], head
         case For(var, Rel() | Flatten(Sng()) as source, body) if free_vars(source) <= own:
+            return rows_of(body, around.below(var, source), own | {var}, totals)
+        case For(var, Flatten(Sng(path)) as source, body) if totals and root(path) in around.rows:
             return rows_of(body, around.below(var, source), own | {var}, totals)
         case For(var, Group(keys=None) as source, body) if totals and free_vars(source) and free_vars(source) <= own:
             return rows_of(body, around.below(var, source), own | {var}, totals)
@@ -57,6 +63,12 @@ def rows_of(
 def own_rows(inner: Around, around: Around) -> AbstractSet[str]:
     """What is around a place ``inner`` of ``around``, and not there: rows, and totals of them."""
     return inner.types.keys() - around.types.keys()
+
+
+def bags_of(own: AbstractSet[str], inner: Around) -> list[Elem]:
+    """The inner bags that these rows are of, held by others."""
+    sources = (inner.rows[x].source for x in own if x in inner.rows and inner.rows[x].holder not in own)
+    return [source.of.elem for source in sources if isinstance(source, Flatten) and isinstance(source.of, Sng)]
 
 
 def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:

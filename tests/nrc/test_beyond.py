@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, value, with_totals
+from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, in_bags, value, with_totals
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -91,7 +91,7 @@ def term(c: Choices) -> str:
     where = f"for _ in p({' and '.join(says)}) union " if c.one_in(2) else ""
     shown = [f", f{n}: {asked(c, n, fold)}" for n, fold in enumerate(folds)] if not where or c.one_in(4) else []
     tail = f"sng(⟨v: a.v{''.join(shown)}⟩)"
-    return with_totals(c, f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}")
+    return in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}"))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
@@ -125,6 +125,7 @@ def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
     COUNTS["between"] += found is not e and any(map(is_behind, nodes(found))) and bool(meant)
     COUNTS["in cases"] += cases is not found and found is not e and bool(meant)
     COUNTS["left"] += found is e
+    COUNTS["in bags"] += BAG in case[0] and found is not e and bool(meant)
     COUNTS["around groups"] += GROUPS in case[0]
     for own in TOTALS.values():
         COUNTS[f"made others, with {own[4]}"] += own in case[0] and found is not e and bool(meant)

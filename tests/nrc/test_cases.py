@@ -209,7 +209,7 @@ CASES = {
     "what is computed": ("sng(⟨o: e.v + e.u < k.at⟩)", ""),
     "as far as the row says": ("sng(⟨o: micros_between(k.now, e.t) < e.v⟩)", ""),
     "a row beside the clock": ("for d in E union sng(⟨o: e.v < d.v + k.at⟩)", ""),
-    "what may have no value where nobody asks": ("sng(⟨o: if(e.w > 0, e.v < k.at * 2, false)⟩)", ""),
+    "what may have no value where nobody asks": ("sng(⟨o: if(e.w > 0, e.v < k.at * k.at, false)⟩)", ""),
     "two rows": ("for d in E union sng(⟨o: e.v < d.v⟩)", ""),
     "another row of the table": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at⟩)", ""),
     "too many": ("sng(⟨a: e.v < k.at, b: e.v < k.at - 1, c: e.v < k.at - 2, d: e.v < k.at - 3⟩)", ""),

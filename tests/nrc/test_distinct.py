@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, value, with_totals
+from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, in_bags, value, with_totals
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -67,7 +67,7 @@ def term(c: Choices) -> str:
         f"sng(⟨v: a.v, b: sng[i](for s in {grouped} union sng(⟨{read}⟩))⟩)",
         f"for s in {grouped} union sng(⟨v: a.v, s: s⟩)",
     )
-    return with_totals(c, f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}")
+    return in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}"))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
@@ -91,6 +91,7 @@ def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
         COUNTS[fn] += bool(meant)
     COUNTS["of keys"] += found is not e and not fresh and bool(meant)
     COUNTS["left"] += found is e
+    COUNTS["in bags"] += BAG in case[0] and found is not e and bool(meant)
     COUNTS["around groups"] += GROUPS in case[0]
     for own in TOTALS.values():
         COUNTS[f"made others, with {own[4]}"] += own in case[0] and found is not e and bool(meant)

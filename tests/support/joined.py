@@ -117,7 +117,8 @@ class Views:
             case 3:  # of rows of groups
                 groups, bag = f"for k in group[{self.site()}](x in X by g: x.g) union ", "flatten(sng(b))"
                 rows = f"for b in sng[{self.site()}](for x in X where x.g <=> k.g union sng(x)) union "
-                below = f"{self.some(bag) or self.some(bag)}for r in {self.first(bag, 's', fields)} union sng(⟨id: s.id, v: r.v⟩)"
-                return f"{named}{groups}{rows}sng(⟨g: k.g, in: sng[{self.site()}](for s in {bag} union {below})⟩)"
+                some, window = self.some(bag) or self.some(bag), self.first(bag, "s", fields)
+                below = f"for s in {bag} union {some}for r in {window} union sng(⟨id: s.id, v: r.v⟩)"
+                return f"{named}{groups}{rows}sng(⟨g: k.g, in: sng[{self.site()}]({below})⟩)"
             case _:
                 return f"{named}{asked}sng({ranked})"

@@ -12,7 +12,7 @@ from support.choices import Choices
 Field = tuple[str, object]
 
 MAYBE, REAL = Base("long", True), Base("double")
-INNER = Record((("v", LONG), ("w", MAYBE)))
+INNER = Record((("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL)))
 BESIDE_A_CLOCK = {
     "K": Record((("id", LONG), ("at", LONG))),
     "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
@@ -50,6 +50,18 @@ def _with_total(rows: str) -> str:
     found, _, where = table.partition(" where ")
     kept = f"for _ in p({where}) union " if where else ""
     return f"{found}{between}{TOTALS['b']}" + (kept + rest).replace("b.v", "t.m")
+
+
+BAG = "for d in A union for a in d.es union "
+"""Rows around that are those of an inner bag."""
+
+
+def in_bags(c: Choices, term: str) -> str:
+    """``term``, perhaps of rows of an inner bag around other rows of it."""
+    around = "for a in A union "
+    if around not in term or any(own in term for own in ("a.id", "b.id", ".es")) or not c.one_in(2):
+        return term
+    return term.replace(around, BAG, 1).replace("for b in A", "for b in d.es").replace("for b in B", "for b in d.es")
 
 
 def value(c: Choices, kind: str) -> object:
