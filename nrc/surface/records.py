@@ -14,7 +14,9 @@ import sys
 import types
 import typing
 from contextlib import suppress
+from copy import copy
 from dataclasses import is_dataclass
+from functools import partial
 from keyword import iskeyword
 from typing import Annotated, Any, Never, TypeVar, dataclass_transform
 from unicodedata import normalize
@@ -29,6 +31,7 @@ from ripplenest.nrc.surface.markers import Bag, Decimal
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
 
 C = TypeVar("C")
+Fields: typing.TypeAlias = "list[attrs.Attribute[Any]]"
 
 PLAIN: dict[object, nrc.Base] = {
     bool: nrc.BOOL,
@@ -85,7 +88,8 @@ def record(cls: type[C] = _NO_CLASS, **options: Never) -> type[C]:
         if "__dataclass_fields__" in vars(cls) or ("__attrs_attrs__" in vars(cls) and not is_record(cls)):
             what, possible = "another decorator has made this class", ["@record alone, which makes an attrs class"]
             raise Unsupported(what, where=cls.__qualname__, possible=possible)
-        made = attrs.frozen(cls)
+        _own_defaults(cls)
+        made = attrs.frozen(cls, field_transformer=_in_order)
         if not attrs.fields(typing.cast(Any, made)):
             raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
         setattr(made, _DECLARED, _Declared(Surroundings(2)))
@@ -103,6 +107,26 @@ def _check_names(cls: type) -> None:
             word = _word(name)
             possible = [f"words as names: {word}, and rows of it, `{{{word!r}: row[{name!r}]}}`"]
             raise Unsupported("no class can have this field", where=cls.__qualname__, got=name, possible=possible)
+
+
+def _own_defaults(cls: type) -> None:
+    """Each row has a list, dict or set of its own where that is the default."""
+    for name in inspect.get_annotations(cls):
+        if isinstance(value := vars(cls).get(name), list | dict | set):
+            setattr(cls, name, attrs.Factory(partial(copy, value)))
+
+
+def _in_order(cls: type, fields: Fields) -> Fields:
+    """The fields, called as they are where rows are made. Raises Unsupported for one without a value behind others."""
+    late = [f.name for i, f in enumerate(fields) if f.default is attrs.NOTHING and _has_default(fields[:i])]
+    if late:
+        what, possible = "a field without a value behind one with", [f"`{late[0]}: ...` before those with a value"]
+        raise Unsupported(what, where=cls.__qualname__, got=late[0], possible=possible)
+    return [f.evolve(alias=f.name) for f in fields]
+
+
+def _has_default(fields: Fields) -> bool:
+    return any(f.default is not attrs.NOTHING for f in fields)
 
 
 def _word(name: str) -> str:

@@ -147,8 +147,12 @@ class Database(Named):
         return RelationHandle(r.name, show, lambda: self.spark, self._folder, alter)
 
     def _alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
-        """Give a relation other fields, and rebuild what reads few rows and must be. Returns the version."""
+        """Give a relation other fields, and make the views again of which that makes another program, however many rows
+        they read: nobody expects them to wait. Returns the version."""
+        before = self.waiting.keys()
         version = self._defining.alter(name, what, change)
+        for view in sorted(self.waiting.keys() - before):
+            self._defining.rebuild(view, compiles=True)
         self.rebuild_small()
         self._publications.catch_up(self._store.seen())
         return version

@@ -89,20 +89,21 @@ class Defining:
         what, shown = f"{first.node}: {first.reason.partition('. ')[0]}", f"explain() of view {made.query.name}"
         return f"view {made.query.name} is kept fresh, but not in the size of the change: {what}; {shown} says why"
 
-    def rebuild(self, name: str | None = None, limit: int | None = None) -> tuple[str, ...]:
+    def rebuild(self, name: str | None = None, limit: int | None = None, compiles: bool = False) -> tuple[str, ...]:
         """Rebuild the views that wait, each in one commit, or the one called ``name``; which they were. With ``limit``
-        only those that this release compiles and that read no more rows."""
+        only those that read no more rows, and then, or where it is asked for, only what this release ``compiles``."""
         self.state.refresh()
         names = [waiting for waiting in self._declared.waiting if name in (None, waiting)]
-        return tuple(waiting for waiting in names if self._done(partial(self._rebuild, waiting, limit)))
+        own = compiles or limit is not None
+        return tuple(waiting for waiting in names if self._done(partial(self._rebuild, waiting, limit, own)))
 
-    def _rebuild(self, name: str, limit: int | None) -> bool:
+    def _rebuild(self, name: str, limit: int | None, compiles: bool) -> bool:
         """Rebuild a view, if it still waits; whether it is done."""
         snapshot = self.state.snapshot()
         waiting = self._declared.waiting.get(name)
         if waiting is None:
             return False
-        if limit is not None and not isinstance(waiting.made, Kept):
+        if compiles and not isinstance(waiting.made, Kept):
             return False
         if limit is not None and self._declared.rows_read(waiting, snapshot) > limit:
             return False

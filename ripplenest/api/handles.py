@@ -230,15 +230,16 @@ class RelationHandle(Handle):
         with ``default`` in the rows that are there. Returns the version.
 
         No stored row is written again, older versions show the field, too, and views that do not read it stay as they
-        are. ``type`` is an annotation as in records. Raises TypeMismatch, WrongValue, NameTaken, and StateError when a
-        view does not fit the new rows.
+        are; those that show whole rows are made again. ``type`` is an annotation as in records. Raises TypeMismatch,
+        WrongValue, NameTaken, and StateError when a view does not fit the new rows.
         """
         t = annotation_type(type, f"relation {self.name}, add {field}: type")
         return self._alter(f"add {field}", lambda r: added(r, field, t, default))
 
     def widen(self, field: str, type: object) -> int:
         """Give a field a wider type: ``rn.Int`` to ``int``, more digits before the point, ``| None``. Returns the
-        version. As with ``add``, no stored row is written again. Raises TypeMismatch, UnknownName, StateError."""
+        version. As with ``add``, no stored row is written again; views that read the field are made again. Raises
+        TypeMismatch, UnknownName, StateError."""
         t = annotation_type(type, f"relation {self.name}, widen {field}: type")
         return self._alter(f"widen {field}", lambda r: widened(r, field, t))
 

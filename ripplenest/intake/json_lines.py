@@ -6,6 +6,7 @@ that one is looked into. No message shows a value.
 
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from ripplenest.nrc.types import Bag, Base, Record, Type
 BLOCK = 1 << 24  # bytes of lines that are parsed at once; a line is at most as long
 CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
 BLANK = b" \t\r\n\xef\xbb\xbf"  # also what says that a file is UTF-8
+MAYBE_NULL = re.compile(rb"\}\s*null")  # behind a document, if that is not in a text
 NO_LINE = "not a line of JSON with fields"
 SEVERAL = "`rn.json(d for text in texts for d in json.loads(text))`, of texts that hold several documents"
 TEXTS: Mapping[str, str] = {"date": "2024-12-31", "timestamp": "2024-12-31T23:59:59Z"}
@@ -32,10 +34,21 @@ def typed(block: bytes, row: Record) -> pa.Table:
     """Whole lines as rows. Raises ArrowException."""
     if not block.lstrip(BLANK).startswith(b"{"):  # a first line that is null ends the process
         raise pa.ArrowInvalid(NO_LINE)
+    if MAYBE_NULL.search(block) and not all(map(_is_document, block.splitlines())):
+        raise pa.ArrowInvalid(NO_LINE)  # which Arrow reads as a row of NULLs
     schema, written = schema_of(row), pa.schema([(name, nested_type(t, _written)) for name, t in row.fields])
     how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
     found = pyarrow.json.read_json(io.BytesIO(block), pyarrow.json.ReadOptions(block_size=BLOCK), how)
     return found.select(schema.names).cast(schema)
+
+
+def _is_document(line: bytes) -> bool:
+    """Whether a line has one document, or nothing."""
+    if not line.strip(BLANK):
+        return True
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(line.strip(BLANK)), dict)
+    return False
 
 
 def schema_of(row: Record) -> pa.Schema:

@@ -291,6 +291,8 @@ def _key_fields(key: Paths | None, row: Type, where: str, name: str) -> tuple[st
         one_of(field, own, "the key is not a field", where, UnknownName)
         if not isinstance(own[field], Base):
             raise TypeMismatch("a key is made of base fields", where=f"{name}.{field}", wanted="Base", got=own[field])
+    if len({*fields}) < len(fields):
+        raise WrongValue("a field of the key comes twice", where=where, wanted="each once", got=list(fields))
     return tuple(field for field in own if field in fields)
 
 

@@ -22,6 +22,7 @@ from support.states import refused
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.api import database
 
 
 @rn.view
@@ -143,6 +144,21 @@ def test_a_view_that_shows_whole_rows_shows_the_field(tmp_path):
         with db.batch() as b:
             b.insert("M", [{**movie("new"), "year": 3}])
         assert {**movie("new"), "year": 3} in db.view("films").rows() and db.verify(deep=True).ok
+
+
+def test_views_are_made_again_however_much_they_read(tmp_path, monkeypatch):
+    """None waits because of a change that was asked for."""
+    monkeypatch.setattr(database, "SMALL", 0)
+    state = shop(tmp_path / "state", films, totals)
+    with opened(state) as db:
+        db.relation("M").add("year", int, default=1)
+        db.relation("C").widen("orders.items.qty", int | None)
+        assert db.waiting == {}
+        with db.batch() as b:
+            b.insert("M", [{**movie("new"), "year": 3}])
+            b.at("C", custkey=7).orders.at(orderkey=11).items.insert([{"part": 5, "qty": 99, "tags": []}])
+        assert {**movie("new"), "year": 3} in db.view("films").rows()
+        assert db.view("totals").get(n="Ann")["most"] == 99 and db.verify().ok
 
 
 def test_a_field_of_the_rows_of_an_inner_bag(tmp_path):

@@ -233,6 +233,11 @@ def test_what_was_compressed_is_whole(db: rn.Database, tmp_path: Path, suffix: s
         b.insert("O", path)
 
 
+@rn.record
+class Text:
+    text: str
+
+
 LINE = json.dumps(order(1), default=as_json)
 
 
@@ -252,6 +257,8 @@ LINE = json.dumps(order(1), default=as_json)
         ),
         ("{", errors.WrongValue, ("line 3: not a line of JSON",)),
         ("[1]", errors.WrongValue, ("line 3: not a line of JSON",)),
+        ("null", errors.WrongValue, ("line 3: not a line of JSON",)),
+        (f"{LINE} null", errors.WrongValue, ("line 3: not a line of JSON", "Extra data, at column")),
         (
             LINE.replace("2024-02-29", "2024-02-29T10:00:00"),
             errors.WrongValue,
@@ -279,6 +286,15 @@ def test_a_line_that_is_wrong(
     path.write_text("\n".join([good, "", line, good] if "rows[" not in shown[0] else [good, good, line]))
     with refused(db, error, *shown), db.batch() as b:
         b.insert("O", path)
+
+
+def test_a_text_may_look_like_null_behind_a_document(db: rn.Database, tmp_path: Path) -> None:
+    db.relation("T", Text)
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "} null"}\n\n{"text": "}"}\r\n  {"text": "null"}\n')
+    with db.batch() as b:
+        b.insert("T", path)
+    assert db.relation("T").rows() == [{"text": "null"}, {"text": "}"}, {"text": "} null"}]
 
 
 def test_lines_that_are_wrong_are_said_at_once(db: rn.Database, tmp_path: Path) -> None:

@@ -55,6 +55,23 @@ def test_a_record_is_a_frozen_attrs_class() -> None:
         DRIVE.name = "x"  # type: ignore[misc]
 
 
+def test_names_and_values_of_fields() -> None:
+    """Each row has a list of its own, fields are called as they are, and the first that has no value is named."""
+
+    @record
+    class Document:
+        id: int
+        _id: int = 3
+        tags: list[str] = []  # noqa: RUF012 - as users write it
+
+    one, other = Document(1), Document(id=2, _id=4)
+    one.tags.append("x")
+    assert (one._id, other._id, other.tags) == (3, 4, []) and list(record_type(Document).names) == ["id", "_id", "tags"]
+    late = type("Late", (), {"__annotations__": {"a": int, "b": str}, "a": 1})
+    with pytest.raises(Unsupported, match="a field without a value behind one with\n  got      b"):
+        record(late)
+
+
 def test_local_records_forward_references_and_inheritance() -> None:
     @record
     class Outer:
