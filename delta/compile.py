@@ -29,6 +29,7 @@ from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting.exact import exact
+from ripplenest.nrc.rewriting.greatest import greatest
 from ripplenest.nrc.rewriting.normal import definitions, normal, term
 from ripplenest.nrc.rewriting.once import once
 from ripplenest.nrc.rewriting.positive import check_positive
@@ -167,7 +168,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(sink(sooner(exact(simplify(once(query.body))))))
+    nested = simplify(sink(sooner(greatest(exact(simplify(once(query.body)))))))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 

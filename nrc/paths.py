@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import reduce
 from typing import cast
 
-from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var
+from ripplenest.nrc.syntax import Elem, OutL, Proj, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import NUMBERED, Label, Record, Site, Type
-from ripplenest.nrc.walk import rebuild_elem
+from ripplenest.nrc.walk import children, rebuild_elem
 
 Leaf = Callable[[Elem], Elem]
 
@@ -50,6 +50,16 @@ def columns_read(
 
     map_columns(t, variables, types, read, computed)
     return tuple(found)
+
+
+def reads_whole(e: Term, var: str) -> bool:
+    """Whether ``e`` reads more of ``var`` than fields."""
+    match e:
+        case Var(name):
+            return name == var
+        case Proj(Var()):
+            return False
+    return any(reads_whole(c, var) for c in children(e))
 
 
 def path_name(t: Elem) -> str:

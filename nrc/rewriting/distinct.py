@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from attrs import evolve, frozen
 
 from ripplenest.nrc.functions.folds import result_type
+from ripplenest.nrc.paths import reads_whole
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
@@ -29,10 +30,10 @@ from ripplenest.nrc.rewriting.normal import is_total, where
 from ripplenest.nrc.rewriting.presence import has_value, is_known
 from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Term, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Type
-from ripplenest.nrc.walk import Names, children, free_vars, nodes, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
 
 ROW, BY, FIRST = "row", "by", "first"
 
@@ -106,7 +107,7 @@ class _Rows:
 
     def _is_first(self, a: _Asked, s: str, g: Group, body: Expr) -> bool:
         """Whether the first value of a group says that some are asked for."""
-        return not g.folds and isinstance(elem_type(a.value, self.types), Base) and not _reads_whole(body, s)
+        return not g.folds and isinstance(elem_type(a.value, self.types), Base) and not reads_whole(body, s)
 
     def _fold(self, a: _Asked, g: Group) -> Fold:
         """The first value, or the last one."""
@@ -130,13 +131,3 @@ def _rows(g: Group, around: Around) -> _Rows | None:
         return None
     across = [c for c in conditions if free_vars(c) & own and free_vars(c) - own]
     return _Rows(own, head, across, bags_of(own, inner), inner.types)
-
-
-def _reads_whole(e: Term, s: str) -> bool:
-    """Whether ``e`` reads more of ``s`` than fields."""
-    match e:
-        case Var(name):
-            return name == s
-        case Proj(Var()):
-            return False
-    return any(_reads_whole(c, s) for c in children(e))

@@ -52,16 +52,34 @@ def exact_elem(t: Elem) -> Elem:
     """An element ``t``, and all that is in it."""
     t = rebuild_elem(t, exact_elem)
     match t:
-        case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view itself, which may be no integers
+        case Call(op, (a, b)) if op in SWAPPED and of_integers(t) is not None:  # decimals of the view
             return Call(op, (_marked(a), _marked(b)))
+        case Call("or"):
+            return _tied(t)
     return _made(t)
 
 
 def _again(t: Elem) -> Elem:
     t = rebuild_elem(t, _again)
+    if isinstance(t, Call) and t.fn == "or":
+        return _tied(t)
     if not _adds(t) or (asked := of_integers(t)) is None:
         return _made(t)
     return t if _adds(found := _made(asked)) else found
+
+
+def _tied(t: Call) -> Elem:
+    """p < q or p = q and …, as tuples are compared: what is equated there is what is compared."""
+    pairs = {n.args for n in nodes(t) if isinstance(n, Call) and n.fn in SWAPPED}
+
+    def put(t: Elem) -> Elem:
+        match t:
+            case Call("eq", (p, q)) if _is_made(p, q) and _room(p, q) > 0:
+                sides = _decimal(p), _decimal(q)
+                return Call("eq", sides) if {sides, sides[::-1]} & pairs else t
+        return rebuild_elem(t, put)
+
+    return put(t)
 
 
 def _made(t: Elem) -> Elem:
@@ -77,6 +95,15 @@ def _one(t: Elem) -> Elem:
         case Call(op) if op in SWAPPED:
             return as_difference(t)
     return t
+
+
+def as_decimal(t: Elem) -> tuple[Elem, str] | None:
+    """A sum or product of integers as a decimal, which always has a value, and the kind of the integers; None of what
+    is none, or has no room."""
+    match t:
+        case Call(fn) if fn in DECIMAL and _room(t) > 0:
+            return _decimal(t), fn.rpartition("_")[2]
+    return None
 
 
 def _adds(t: Elem) -> bool:

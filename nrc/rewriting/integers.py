@@ -9,6 +9,7 @@ from ripplenest.nrc.syntax import Call, Elem, Lit
 from ripplenest.nrc.types import LONG, Base
 from ripplenest.nrc.walk import rebuild_elem
 
+COMPARED = (*SWAPPED, "eq")
 INTEGER = {PLUS: "add_long", MINUS: "sub_long", TIMES: "mul_long", NEGATED: "neg_long"}
 
 
@@ -21,7 +22,7 @@ def as_integers(t: Elem) -> Elem:
 def of_integers(t: Elem) -> Elem | None:
     """The comparison of which ``t`` itself was made; None where it was made of none."""
     match t:
-        case Call(op, (a, b)) if op in SWAPPED and any(isinstance(n, Call) and n.fn in INTEGER for n in (a, b)):
+        case Call(op, (a, b)) if op in COMPARED and any(isinstance(n, Call) and n.fn in INTEGER for n in (a, b)):
             return None if (p := _integer(a)) is None or (q := _integer(b)) is None else Call(op, (p, q))
     return None
 

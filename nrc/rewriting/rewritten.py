@@ -14,6 +14,7 @@ from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.distinct import distinct
 from ripplenest.nrc.rewriting.exact import exact_again
+from ripplenest.nrc.rewriting.greatest import greatest
 from ripplenest.nrc.rewriting.keyed import Keys
 from ripplenest.nrc.rewriting.latest import latest
 from ripplenest.nrc.rewriting.measured import measured
@@ -38,7 +39,7 @@ def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Ex
     told = spread(measured(nested))
     found, copied = _by_rules(told, keys), everywhere(told)
     if copied is not told:
-        copied = exact_again(simplify(copied))
+        copied = greatest(exact_again(simplify(copied)))
         other = _by_rules(copied, keys)
         if _changed(copied, other) - _changed(told, found):
             return simplify(other)
