@@ -18,12 +18,14 @@ first n + 1 concerns nobody. So it is with ``min``.
 
 A condition that holds down to some row of the order, and of none behind it, leaves out no row before others: what was
 last, if it was later than ``a.at``. What begins somewhere in the order is left inside, and read there
-(``delta/groups/nearest.py``): ``a.at - 1h ≤ b.at < a.at`` is about the last one before a.at.
+(``delta/groups/nearest.py``): ``a.at - 1h ≤ b.at < a.at`` is about the last one before a.at. So is what says up to
+where rows are the first ones, in another order: the greatest of the others so far.
 
 Law: ⟦others e⟧ = ⟦e⟧.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from attrs import evolve, frozen
 
@@ -32,7 +34,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
-from ripplenest.nrc.rewriting.sharing import are_one, equated, own_rows, rows_of
+from ripplenest.nrc.rewriting.sharing import are_one, compared_with, equated, own_rows, rows_of
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     Call,
@@ -162,7 +164,7 @@ def _rows(
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]
-    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types)]
+    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types) or _is_edge(c, own)]
     equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
     free = frozenset().union(*map(free_vars, [*values, *reached, *edges])) - own
     if any(v in equal for v in values) or are_one(equal, free, around):
@@ -172,6 +174,12 @@ def _rows(
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
     key = of.key[:1] if apart else ()
     return _Rows(var, key, of.source, head, mine, theirs, apart, reached, by[0] if by else head, inner.types)
+
+
+def _is_edge(c: Elem, own: AbstractSet[str]) -> bool:
+    """Whether it says up to where rows are first, in the order of what is compared."""
+    sides = compared_with(c, own) if isinstance(c, Call) and c.fn in SWAPPED else None
+    return sides is not None and bool(free_vars(sides[1])) and bool(free_vars(sides[2]))
 
 
 def _is_known(c: Elem, around: Around) -> bool:

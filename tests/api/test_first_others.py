@@ -75,6 +75,27 @@ def twins(P: Bag[Part]) -> list[Any]:
     ]
 
 
+def earlier(part: Any, parts: Any) -> Any:
+    return [p for p in parts if p.price <= part.price and p.id != part.id]
+
+
+def later(part: Any, parts: Any) -> Any:
+    return [p for p in parts if p.price >= part.price and p.id != part.id]
+
+
+@rn.view
+def so_far(P: Bag[Part]) -> list[Any]:
+    """Up to a row, in another order than that in which they are first."""
+    return [
+        {
+            "id": a.id,
+            "most": max((b.weight for b in earlier(a, P) if b.kind == a.kind), default=None),
+            "two": [b.id for b in rn.top(2, later(a, P), key=lambda b: (b.weight, b.id))],
+        }
+        for a in P
+    ]
+
+
 @rn.view
 def every_other(P: Bag[Part]) -> list[Any]:
     """As many as a number can say."""
@@ -82,7 +103,7 @@ def every_other(P: Bag[Part]) -> list[Any]:
     return [{"id": a.id, "o": rn.top(others, [b.price for b in P if b.id != a.id], key=lambda n: n)} for a in P]
 
 
-VIEWS = (rivals, extremes, inside, twins, every_other)
+VIEWS = (rivals, extremes, inside, twins, so_far, every_other)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -119,7 +140,7 @@ def test_they_are_the_first_after_every_batch(c: Choices) -> None:
                 assert db.view(view.name).rows() == view(P=[*rows.values()]), view.name
 
 
-@pytest.mark.parametrize("view", [rivals, extremes, twins])
+@pytest.mark.parametrize("view", [rivals, extremes, twins, so_far])
 def test_rows_of_a_group_are_kept_once(tmp_path: Path, view: rn.View) -> None:
     """What is stored grows with the rows, and a batch reads what has become another."""
     stored = []

@@ -117,7 +117,7 @@ WHICH = {
     ),
     "a certain one": (("2", "b.g = a.g and b.id != 2", "b.v", "x"), None),
     "one that a clock says": (("2", "b.g = a.g and b.id != k.at", "b.v", "x"), None),
-    "who is compared": (("2", "b.w > a.v and b.id != a.id", "b.v", "x"), None),
+    "who is compared": (("2", "b.w > a.v and b.id != a.id", "b.v", "x"), ("3", "b.w > a.v", "b.v", "z.row")),
     "who is behind one": (("2", "b.v > a.v and b.id != a.id", "b.v", "x"), ("3", "b.v > a.v", "b.v", "z.row")),
     "who is compared with both": (("2", "b.v > coalesce(b.w, a.v) and b.id != a.id", "b.v", "x"), None),
     "of its own key": (("2", "b.g = a.id and b.id != a.id", "b.v", "x"), None),
