@@ -34,7 +34,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
-from ripplenest.nrc.rewriting.sharing import are_one, compared_with, equated, own_rows, rows_of
+from ripplenest.nrc.rewriting.sharing import are_one, bags_of, compared_with, equated, own_rows, rows_of
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     Call,
@@ -112,14 +112,14 @@ class _Others:
 
 @frozen
 class _Rows:
-    """The rows ``head`` of the rows ``var`` of a relation for which conditions of these are true, ``own``, and of what
+    """The rows ``head`` of the rows ``var`` of a relation or bag for which conditions of these are true, ``own``, and of what
     is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value, and each of those
     that are ``reached`` that what orders them first, ``by``, has not come as far as one. All have a value by ``types``.
     """
 
     var: str
     key: tuple[str, ...]
-    source: Rel
+    source: Expr
     head: Elem
     own: Sequence[Elem]
     around: Sequence[Elem]
@@ -146,7 +146,7 @@ def _rows(
 ) -> _Rows | None:
     """The rows of ``e``, as a ``row`` in this ``order``, if they are those of a relation but for some that only their
     conditions leave out, and so for several of the rows around them; those for which is true what is ``asked``."""
-    inner, conditions, head = rows_of(e, around, frozenset())
+    inner, conditions, head = rows_of(e, around, frozenset(), totals=True)
     own = own_rows(inner, around)
     if head is None or len(own) != 1 or not all(_is_known(c, inner) for c in conditions):
         return None
@@ -160,12 +160,13 @@ def _rows(
     said = [(c, _other(c, var, of.key)) for c in conditions]
     known = [(c, v) for c, v in said if v is not None and free_vars(v) <= around.rows.keys()]
     reached = [c for c in conditions for t in by if reaches(c, t, order[0].descending, own)]
-    if not (known or reached) or not isinstance(of.source, Rel):
+    if not (known or reached) or (of.holder is None and not isinstance(of.source, Rel)):
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]
     edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types) or _is_edge(c, own)]
-    equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
+    across = [c for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
+    equal = [*bags_of(own, inner), *(equated(c, own) for c in across)]
     free = frozenset().union(*map(free_vars, [*values, *reached, *edges])) - own
     if any(v in equal for v in values) or are_one(equal, free, around):
         return None

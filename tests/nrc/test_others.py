@@ -25,8 +25,12 @@ ROWS = {
     "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL),
                  ("es", Bag(Record((("v", LONG),)))))),
     "B": Record((("id", LONG), ("to", MAYBE), ("g", LONG), ("h", MAYBE))),
+    "E": Record((("id", LONG), ("es", Bag(Record((
+        ("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL),
+    )))))),
 }  # fmt: skip
-KEYS = {"K": ("id",), "A": ("id",), "B": ("id",)}
+KEYS = {"K": ("id",), "A": ("id",), "B": ("id",), "E": ("id",), "E.es": ("id",)}
+BAG = "for e in E "
 NAMES = Environment(dict(ROWS))
 COUNTS: Counter[str] = Counter()
 
@@ -69,10 +73,13 @@ def term(c: Choices) -> str:
     a, around = c.pick((("a", "for a in A union "), ("d", "for d in B union ")))
     found = [first(c, a, n) for n in range(1 + c.one_in(3))]
     shown = ", ".join(f"s{n}: s{n}" for n in range(len(found)))
-    return f"for k in K where k.id = 1 union {around}{''.join(found)}sng(⟨of: {a}.id, {shown}⟩)"
+    text = f"for k in K where k.id = 1 union {around}{''.join(found)}sng(⟨of: {a}.id, {shown}⟩)"
+    if a == "a" and c.one_in(3):
+        text = text.replace(around, f"{BAG}union for a in e.es union ").replace("for b in A", "for b in e.es")
+    return text
 
 
-SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2)
+SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2, most=5)
 
 
 def limits(e: Expr) -> Counter[int]:
@@ -89,6 +96,7 @@ def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagV
     for kind in ("top[", "f: m", "f: any"):
         COUNTS[kind] += bool(made and meant) and kind in case[0]
     COUNTS["of a field that may be NULL"] += bool(made and meant) and "d.to" in case[0]
+    COUNTS["in bags"] += bool(made and meant) and BAG in case[0]
     COUNTS["several"] += sum(made.values()) > 1
     COUNTS["others than two"] += case[0].count("b.id !=") > 1 and found is not e and bool(meant)
     COUNTS["left"] += found is e

@@ -71,11 +71,13 @@ def value(c: Choices, kind: str) -> object:
 
 @frozen
 class SmallRows:
-    """Of ``tables`` four rows each, where ``keyed`` with ids that differ; ``made``: a value of a base type."""
+    """Of ``tables`` four rows each, where ``keyed`` with ids that differ, and fewer than ``most`` of each bag, with ids
+    that differ there; ``made``: a value of a base type."""
 
     tables: Mapping[str, Record]
     keyed: Collection[str]
     made: Callable[[Choices, str], object]
+    most: int = 3
 
     def draw(self, c: Choices) -> dict[str, BagValue]:
         """The rows of each table."""
@@ -91,7 +93,7 @@ class SmallRows:
     def _value(self, c: Choices, t: object) -> object:
         match t:
             case Bag(Record() as inner):
-                return BagValue.of(self._row(c, inner, None) for _ in range(c.number(3)))
+                return BagValue.of(self._row(c, inner, n) for n in range(c.number(self.most)))
             case Base(kind, is_nullable):
                 return None if is_nullable and c.one_in(3) else self.made(c, kind)
         raise AssertionError(f"no table has a field of type {t}")
