@@ -112,9 +112,10 @@ class _Others:
 
 @frozen
 class _Rows:
-    """The rows ``head`` of the rows ``var`` of a relation or bag for which conditions of these are true, ``own``, and of what
-    is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value, and each of those
-    that are ``reached`` that what orders them first, ``by``, has not come as far as one. All have a value by ``types``.
+    """The rows ``head`` of the rows ``var`` of a relation or bag of which conditions of these are true, ``own``, and of
+    what is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value, and each of
+    those that are ``reached`` that what orders them first, ``by``, has not come as far as one. All have a value by
+    ``types``.
     """
 
     var: str
