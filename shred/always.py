@@ -6,16 +6,17 @@ rows are looked at, and where its key has no value for one the view has none; so
 fails nowhere else: ``for g, ss in group_by(R, key)``, of which ss are the rows of R that have the key of g.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from attrs import frozen
 
+from ripplenest.nrc.functions.scalars import is_strict
 from ripplenest.nrc.rewriting.normal import Comprehension
-from ripplenest.nrc.syntax import Apply, Call, DictLit, Elem, Expr, For, GroupRel, InL, Let, Plus, Rel, Var
+from ripplenest.nrc.syntax import Apply, Call, DictLit, Elem, Expr, For, GroupRel, InL, Let, Plus, Rel, Term, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Type
-from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import children, free_vars, rebuild_elem, replace_elem
 
 ROW = "·"  # the row of a relation that something is said of
 
@@ -60,8 +61,16 @@ def _of(c: Comprehension) -> Evaluated:
     ((var, rel),) = c.generators
     row: dict[str, Elem] = {var: Var(ROW)}
     conditions = (replace_elem(t, row) for t in c.conditions)
-    terms = (n for n in nodes(replace_elem(c.head, row)) if isinstance(n, Call))
-    return Evaluated(rel, frozenset(conditions), frozenset(terms))
+    return Evaluated(rel, frozenset(conditions), frozenset(_evaluated(replace_elem(c.head, row))))
+
+
+def _evaluated(t: Term) -> Iterator[Elem]:
+    """What is evaluated wherever ``t`` is: not what is in one of two choices."""
+    if isinstance(t, Call):
+        yield t
+    if not isinstance(t, Call) or is_strict(t.fn):
+        for inner in children(t):
+            yield from _evaluated(inner)
 
 
 def without(

@@ -6,24 +6,24 @@
         ⟶  for s in τ_α(n; x ∈ (… union sng(⟨a: to_decimal(p) + to_decimal(q), b: r⟩)); x.a) union
                e′[s.a := to_long(s.a)]
 
-So with products and ``min``. A sum can be beyond its type, and what can fail is kept for each row around it that asks,
-in no order that they share. As a decimal it always has a value; only what is shown must be an integer again. Ties of
-first rows are told by all of their fields, which stay in their order.
+where rows are compared with others around them. So with products and ``min``. A sum can be beyond its type, and what
+can fail is kept for each row around it that asks, in no order that they share. As a decimal it always has a value; only
+what is shown must be an integer again. Ties of first rows are told by all of their fields, which stay in their order.
 
 Law: where ⟦e⟧ has a value, ⟦greatest e⟧ = ⟦e⟧.
 """
-
 
 from attrs import evolve
 
 from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import reads_whole
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.exact import DECIMAL, as_decimal
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Order, Proj, Sng, Top, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Order, Pred, Proj, Sng, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import INT, LONG, Base, Type
-from ripplenest.nrc.walk import Names, rebuild, rebuild_elem, replace_elem, replace_part
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_elem, replace_elem, replace_part
 
 INTEGERS, BY = {"int": INT, "long": LONG}, "by"
 
@@ -42,7 +42,7 @@ def greatest(e: Expr) -> Expr:
 def _greatest(s: str, g: Group, body: Expr) -> Expr | None:
     """Of what is folded as decimals; None where it is no sum."""
     (fold,), head = g.folds, _head(g.of)
-    asked = None if head is None else simplify_elem(replace_elem(fold.args[0], {g.var: head}))
+    asked = None if head is None or not _is_compared(g.of) else simplify_elem(replace_elem(fold.args[0], {g.var: head}))
     found = None if asked is None else as_decimal(asked)
     if asked is None or found is None:
         return None
@@ -55,7 +55,7 @@ def _greatest(s: str, g: Group, body: Expr) -> Expr | None:
 def _first(s: str, t: Top, body: Expr) -> Expr | None:
     """The first rows with decimals for their sums; None where there are none that they are ordered by."""
     head = _head(t.of)
-    if not isinstance(head, Tuple):
+    if not isinstance(head, Tuple) or not _is_compared(t.of):
         return None
     sums = {name: found for name, u in head.fields if (found := as_decimal(u)) is not None}
     by = [_by(o, t.var, head) for o in t.order]
@@ -81,6 +81,17 @@ def _by(o: Order, var: str, head: Tuple) -> str | Elem:
         case Proj(Var(name), field) if name == var:
             return field
     return simplify_elem(replace_elem(o.by, {var: head}))
+
+
+def _is_compared(e: Expr, own: frozenset[str] = frozenset()) -> bool:
+    """Whether rows are compared with others around them, of which several would keep the same ones."""
+    match e:
+        case For(var, Pred(cond), body) if var not in free_vars(body):
+            calls = (n for n in nodes(cond) if isinstance(n, Call) and n.fn in (*SWAPPED, "ne"))
+            return any(free_vars(n) & own and free_vars(n) - own for n in calls) or _is_compared(body, own)
+        case For(var, _, body):
+            return _is_compared(body, own | {var})
+    return False
 
 
 def _head(e: Expr) -> Elem | None:

@@ -239,7 +239,17 @@ def test_a_batch_reads_what_lies_between(busy: Database) -> None:
 MOVES = ((2000, 9000, "new"), (2000, 9010, "end"), (1990, 9010, "start"), (1995, 9010, "start"))
 
 
-ANEW = {of_all: "", in_window: "", counted: "", beyond: "", twice: "start", shown: "end", later: "end"}
+ANEW = {of_all: "", in_window: "", counted: "", beyond: "", twice: "start", shown: "end"}
+
+
+def test_what_comes_from_one_end_on_is_told_by_the_next_one(tmp_path: Path) -> None:
+    with opened(tmp_path / "s", (later,)) as db:
+        load(db)
+        for start, end, _ in MOVES:
+            with db.batch() as b:
+                b.upsert("S", [{"id": BUSY, "user": 1, "start": float(start), "end": float(end)}])
+            assert b.report.rows_read < 300
+        assert db.verify()
 
 
 @pytest.mark.parametrize("view, anew", [*ANEW.items(), (of_users, "both")])
