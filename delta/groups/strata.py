@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.around import Around
-from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
 from ripplenest.delta.groups.nearest import Behind, behind, tied
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
@@ -27,9 +27,8 @@ from ripplenest.nrc.functions import folds
 from ripplenest.nrc.paths import as_written, path_name
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, show_type
-from ripplenest.nrc.rewriting.computed import by_computed
+from ripplenest.nrc.rewriting.computed import of_places
 from ripplenest.nrc.rewriting.integers import as_integers
-from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
@@ -286,7 +285,7 @@ class Cutter:
 
         def make(site: str) -> tuple[InL, Cut]:
             name = f"{self.view}/G[{site}]"
-            term, asked = rows.term(contribution(keys, values)), _computed(rows, around)
+            term, asked = rows.term(contribution(keys, values)), of_places(rows.conjuncts, rows.own, around.pi)
             label, definition = close(name, term, around.pi, around.lets, asked)
             return label, Cut(name, definition, row, answers, shown, g.keys is None, site)
 
@@ -388,13 +387,6 @@ def _binders(e: Expr) -> frozenset[str]:
 def contribution(keys: Elem, values: Sequence[Elem]) -> Elem:
     """⟨k: keys, v: arguments⟩"""
     return Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", t) for i, t in enumerate(values))))))
-
-
-def _computed(rows: Chain, around: Around) -> tuple[Elem, ...]:
-    """What of a place rows are compared with, if no column of theirs says where they lie: then it is one of the place.
-    """
-    sides = (t for _, t in by_computed(rows.conjuncts, rows.own) if isinstance(t, Call))
-    return tuple(t for t in sides if free_vars(t) <= around.pi.keys() and is_total(t, around.pi))
 
 
 def _closed(d: DictLit, params: Mapping[str, str], body: Expr) -> Expr:

@@ -1,10 +1,13 @@
-"""The greatest of sums of integers is found among numbers without end, and what comes first by them.
+"""The greatest of sums of integers is found among numbers without end, and what comes first by them, or is distinct.
 
     for s in φ_α(x ∈ (… union sng(p + q)); f: max(x)) union e′
         ⟶  for s in φ_α(x ∈ (… union sng(to_decimal(p) + to_decimal(q))); f: max(x)) union e′[s.f := to_long(s.f)]
     for s in τ_α(n; x ∈ (… union sng(⟨a: p + q, b: r⟩)); x.a) union e′
         ⟶  for s in τ_α(n; x ∈ (… union sng(⟨a: to_decimal(p) + to_decimal(q), b: r⟩)); x.a) union
                e′[s.a := to_long(s.a)]
+
+    for s in γ_α(x ∈ (… union sng(p + q)); k: x) union e′
+        ⟶  for s in γ_α(x ∈ (… union sng(to_decimal(p) + to_decimal(q))); k: x) union e′[s.k := to_long(s.k)]
 
 where rows are compared with others around them. So with products and ``min``. A sum can be beyond its type, and what
 can fail is kept for each row around it that asks, in no order that they share. As a decimal it always has a value; only
@@ -33,6 +36,8 @@ def greatest(e: Expr) -> Expr:
     match rebuild(e, greatest, lambda t: t, lambda d: d):
         case For(s, Group(_, _, _, None, (Fold(_, "max" | "min"),)) as g, body) as kept if not reads_whole(body, s):
             return _greatest(s, g, body) or kept
+        case For(s, Group(_, x, _, ((k, Var(key)),), ()) as g, body) as kept if x == key and not reads_whole(body, s):
+            return _distinct(s, g, k, body) or kept
         case For(s, Top() as t, body) as kept if not reads_whole(body, s):
             return _first(s, t, body) or kept
         case rebuilt:
@@ -50,6 +55,16 @@ def _greatest(s: str, g: Group, body: Expr) -> Expr | None:
     answer = Proj(Var(s), fold.name)
     shown = Call(f"to_{found[1]}", (answer,))
     return For(s, evolve(g, of=_with_head(g.of, found[0]), folds=(own,)), _put(body, answer, shown))
+
+
+def _distinct(s: str, g: Group, key: str, body: Expr) -> Expr | None:
+    """Of what is distinct as decimals; None where it is no sum."""
+    head = _head(g.of)
+    found = None if head is None or not _is_compared(g.of) else as_decimal(head)
+    if found is None:
+        return None
+    own = Proj(Var(s), key)
+    return For(s, evolve(g, of=_with_head(g.of, found[0])), _put(body, own, Call(f"to_{found[1]}", (own,))))
 
 
 def _first(s: str, t: Top, body: Expr) -> Expr | None:

@@ -21,6 +21,7 @@ from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.arguments import count, flag, moment, one_of, text
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import UnknownRelation, UnknownView
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.publish import Layout, Published, Target
 from ripplenest.publish.publications import Publications
@@ -40,7 +41,7 @@ from ripplenest.state.pieces import Pieces
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.views import HasQuery, Kept
+from ripplenest.state.views import HasQuery, Kept, Waiting
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.version.version import AsOf
@@ -235,9 +236,13 @@ class Database(Named):
         self._state.index(wanted_keys(shape), note("track", name=name))
 
     def view(self, name: str, as_of: AsOf | None = None) -> ViewHandle:
-        """A handle on a view; ``as_of`` as for handles, also for a view that was dropped since. Raises UnknownView."""
+        """A handle on a view; ``as_of`` as for handles, also for a view that was dropped since. Of one that waits, and
+        that batches have left behind, a warning says which version its rows are of. Raises UnknownView."""
         self._state.refresh()
         found = self._declared.view(text(name, "view: name"))
+        if as_of is None and isinstance(found, Waiting) and found.behind is not None:
+            said = f"view {part(name)} waits to be rebuilt, and shows the rows of version {found.behind}: {found.why}"
+            warnings.warn(f"{said}; db.rebuild({name!r}) makes it fresh", stacklevel=3)
         if found is None and as_of is None:
             possible = [view.name for view in self._declared.every]
             if name in self._declared.relations:

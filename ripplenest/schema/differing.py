@@ -57,7 +57,8 @@ def _fields(old: dict[str, Type], new: dict[str, Type], path: str) -> Iterator[D
     kept = [names.get(name, name) for name in old if name not in gone]
     if list(new)[: len(kept)] != kept:
         where = f"the fields of {path}" if path else "fields"
-        yield Differing(f"{where} in the order {', '.join([*kept, *more])}", f"in the order {', '.join(new)}")
+        order = f"{where} in the order {', '.join([*kept, *more])}"
+        yield Differing(order, f"in the order {', '.join(new)}", known=order)
     for name, t in old.items():
         if name in new:
             yield from differing(t, new[name], _path(path, name))

@@ -593,6 +593,16 @@ def test_null_that_was_forgotten_is_named(tmp_path):
         db.relation("S").widen("price", rn.Decimal[14, 2] | None)
 
 
+def test_a_field_that_came_is_the_last_of_the_class(tmp_path):
+    first = rn.record(type("First", (), {"__annotations__": {"id": int, "tags": Bag[str]}}))
+    moved = rn.record(type("Moved", (), {"__annotations__": {"id": int, "year": int, "tags": Bag[str]}}))
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("F", first, key="id").add("year", int, default=1)
+        with pytest.raises(errors.RelationChanged) as caught:
+            db.relation("F", moved, key="id")
+        assert caught.value.possible[0] == "a class that has what the state does: fields in the order id, tags, year"
+
+
 def test_a_relation_declared_otherwise_says_what_differs(tmp_path):
     """The fields that differ and no others, and what makes one of the other: done, the declaration is right."""
     with rn.open(tmp_path / "state", engine="local") as db:
