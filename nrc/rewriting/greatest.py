@@ -5,7 +5,6 @@
     for s in τ_α(n; x ∈ (… union sng(⟨a: p + q, b: r⟩)); x.a) union e′
         ⟶  for s in τ_α(n; x ∈ (… union sng(⟨a: to_decimal(p) + to_decimal(q), b: r⟩)); x.a) union
                e′[s.a := to_long(s.a)]
-
     for s in γ_α(x ∈ (… union sng(p + q)); k: x) union e′
         ⟶  for s in γ_α(x ∈ (… union sng(to_decimal(p) + to_decimal(q))); k: x) union e′[s.k := to_long(s.k)]
 
