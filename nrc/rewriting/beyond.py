@@ -30,9 +30,9 @@ from attrs import evolve, frozen
 from ripplenest.nrc.paths import column_of, columns_read, root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, compared
 from ripplenest.nrc.rewriting.ends import edge, put, reaches
-from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.keyed import Around, Keys, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_total
-from ripplenest.nrc.rewriting.presence import asks_for_some, has_value, is_known, says, wanted
+from ripplenest.nrc.rewriting.presence import asks_for_some, is_certain, is_known, says, wanted, where_asked
 from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import (
     Call,
@@ -49,18 +49,12 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, rebuild, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, rebuild, rebuild_elem, replace_elem
 
 
 def beyond(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not any(asks_for_some(n) for n in nodes(e)):
-        return e
-
-    def inside(e: Expr) -> Expr:
-        return _inside(e, Around(keys), free_names(e)[0])
-
-    return passed(e, inside)
+    return where_asked(e, keys, _inside)
 
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:
@@ -102,7 +96,7 @@ def _furthest(g: Group, around: Around) -> _Furthest | None:
     inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
     own = own_rows(inner, around)
     asked = None if head is None else wanted(g, head, inner)
-    if asked is None or not own or not all(has_value(c, inner) for c in asked):
+    if asked is None or not own or not all(is_certain(c, inner) for c in asked):
         return None
     across = [c for c in (*conditions, *asked) if free_vars(c) & own and free_vars(c) - own]
     compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]

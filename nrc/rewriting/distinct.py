@@ -27,7 +27,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
-from ripplenest.nrc.rewriting.presence import has_value, is_known
+from ripplenest.nrc.rewriting.presence import is_certain, is_known
 from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Tuple, Var
@@ -127,7 +127,7 @@ def _rows(g: Group, around: Around) -> _Rows | None:
     read = (head, *(replace_elem(t, {g.var: head}) for t in made))
     if not all(is_known(t, inner) and is_total(t, inner.types) for t in read):
         return None
-    if not all(has_value(c, inner) for c in conditions):
+    if not all(is_certain(c, inner) for c in conditions):
         return None
     across = [c for c in conditions if free_vars(c) & own and free_vars(c) - own]
     return _Rows(own, head, across, bags_of(own, inner), inner.types)

@@ -52,7 +52,7 @@ def exact_elem(t: Elem) -> Elem:
     """An element ``t``, and all that is in it."""
     t = rebuild_elem(t, exact_elem)
     match t:
-        case Call(op, (a, b)) if op in SWAPPED and of_integers(t) is not None:  # decimals of the view
+        case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view
             return Call(op, (_marked(a), _marked(b)))
         case Call("or"):
             return _tied(t)

@@ -21,6 +21,7 @@ from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import reads_whole
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.exact import DECIMAL, as_decimal
+from ripplenest.nrc.rewriting.sharing import without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Order, Pred, Proj, Sng, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -53,7 +54,7 @@ def _greatest(s: str, g: Group, body: Expr) -> Expr | None:
     own = evolve(fold, args=(Var(g.var),), type=result_type(fold.fn, [_type(asked, found[1])]))
     answer = Proj(Var(s), fold.name)
     shown = Call(f"to_{found[1]}", (answer,))
-    return For(s, evolve(g, of=_with_head(g.of, found[0]), folds=(own,)), _put(body, answer, shown))
+    return For(s, evolve(g, of=without(g.of, (), (), found[0]), folds=(own,)), _put(body, answer, shown))
 
 
 def _distinct(s: str, g: Group, key: str, body: Expr) -> Expr | None:
@@ -63,7 +64,7 @@ def _distinct(s: str, g: Group, key: str, body: Expr) -> Expr | None:
     if found is None:
         return None
     own = Proj(Var(s), key)
-    return For(s, evolve(g, of=_with_head(g.of, found[0])), _put(body, own, Call(f"to_{found[1]}", (own,))))
+    return For(s, evolve(g, of=without(g.of, (), (), found[0])), _put(body, own, Call(f"to_{found[1]}", (own,))))
 
 
 def _first(s: str, t: Top, body: Expr) -> Expr | None:
@@ -86,7 +87,7 @@ def _first(s: str, t: Top, body: Expr) -> Expr | None:
         order.append(evolve(o, by=Proj(Var(t.var), name)))
     for name, (_, kind) in sums.items():
         body = _put(body, Proj(Var(s), name), Call(f"to_{kind}", (Proj(Var(s), name),)))
-    return For(s, evolve(t, of=_with_head(t.of, Tuple(tuple(fields))), order=tuple(order)), body)
+    return For(s, evolve(t, of=without(t.of, (), (), Tuple(tuple(fields))), order=tuple(order)), body)
 
 
 def _by(o: Order, var: str, head: Tuple) -> str | Elem:
@@ -116,10 +117,6 @@ def _head(e: Expr) -> Elem | None:
         case Sng(head):
             return head
     return None
-
-
-def _with_head(e: Expr, head: Elem) -> Expr:
-    return For(e.var, e.source, _with_head(e.body, head)) if isinstance(e, For) else Sng(head)
 
 
 def _type(t: Elem, kind: str) -> Base:

@@ -22,9 +22,9 @@ from attrs import evolve, frozen
 from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import SWAPPED
-from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.keyed import Around, Keys, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, where
-from ripplenest.nrc.rewriting.presence import asks_for_some, has_value, is_known, says, wanted
+from ripplenest.nrc.rewriting.presence import asks_for_some, is_certain, is_known, says, wanted, where_asked
 from ripplenest.nrc.rewriting.sharing import compared_with, equated, own_rows, rows_of, without
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -33,9 +33,7 @@ from ripplenest.nrc.walk import (
     Names,
     at_sites,
     canonical,
-    free_names,
     free_vars,
-    nodes,
     rebuild,
     rebuild_elem,
     replace,
@@ -47,13 +45,7 @@ LATER, BEFORE = {"gt": "max", "lt": "min"}, {"gt": ("lt", "le"), "lt": ("gt", "g
 
 def latest(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not any(asks_for_some(n) for n in nodes(e)):
-        return e
-
-    def inside(e: Expr) -> Expr:
-        return _inside(e, Around(keys), free_names(e)[0])
-
-    return passed(e, inside)
+    return where_asked(e, keys, _inside)
 
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:
@@ -93,7 +85,7 @@ def _latest(g: Group, around: Around) -> tuple[Group, Elem] | None:
     if more is None or not own:
         return None
     every = [*conditions, *more]
-    if not all(has_value(c, inner) for c in every):
+    if not all(is_certain(c, inner) for c in every):
         return None
     for asked in _asked(every, inner, own):
         others = [c for c in every if c not in (asked.later, asked.before)]

@@ -1,12 +1,14 @@
 """What asks of a fold of rows whether there is one."""
 
+from collections.abc import Callable
+
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
-from ripplenest.nrc.rewriting.keyed import Around
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed
 from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
-from ripplenest.nrc.syntax import Call, Elem, Fold, Group, Lit, Term
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Term
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
-from ripplenest.nrc.walk import free_vars, replace_elem
+from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
 
 
 def is_presence(t: Elem, answer: Elem, fn: str) -> bool:
@@ -53,6 +55,13 @@ def asks_for_some(e: Term) -> bool:
     return False
 
 
+def where_asked(e: Expr, keys: Keys, rule: Callable[[Expr, Around, Names], Expr]) -> Expr:
+    """``e`` as the ``rule`` makes it, with names for what is new; itself where nothing asks for some row."""
+    if not any(asks_for_some(n) for n in nodes(e)):
+        return e
+    return passed(e, lambda apart: rule(apart, Around(keys), free_names(apart)[0]))
+
+
 def wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:
     """What has to be true of a row that ``g`` asks for."""
     match g.folds[0]:
@@ -79,5 +88,6 @@ def _is_never_null(t: Elem, around: Around) -> bool:
     return is_known(t, around) and not may_be_null(elem_type(t, around.types))
 
 
-def has_value(t: Elem, around: Around) -> bool:
+def is_certain(t: Elem, around: Around) -> bool:
+    """Whether it has a value for all rows, as far as that is known."""
     return is_total(t, around.types) if is_known(t, around) else is_sure(t)

@@ -211,7 +211,7 @@ class Database(Named):
 
     def rebuild_small(self) -> tuple[str, ...]:
         """Rebuild the waiting views that read few rows; the others wait for ``rebuild``. Opening a state does it."""
-        return self._defining.rebuild(limit=SMALL)
+        return self._defining.rebuild(limit=SMALL, compiles=True)
 
     def drop(self, name: str) -> int:
         """Keep a view, or a relation with all its rows, no longer. Returns the version without it.

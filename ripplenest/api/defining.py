@@ -91,11 +91,10 @@ class Defining:
 
     def rebuild(self, name: str | None = None, limit: int | None = None, compiles: bool = False) -> tuple[str, ...]:
         """Rebuild the views that wait, each in one commit, or the one called ``name``; which they were. With ``limit``
-        only those that read no more rows, and then, or where it is asked for, only what this release ``compiles``."""
+        only those that read no more rows, and perhaps only those that this release ``compiles``."""
         self.state.refresh()
         names = [waiting for waiting in self._declared.waiting if name in (None, waiting)]
-        own = compiles or limit is not None
-        return tuple(waiting for waiting in names if self._done(partial(self._rebuild, waiting, limit, own)))
+        return tuple(waiting for waiting in names if self._done(partial(self._rebuild, waiting, limit, compiles)))
 
     def _rebuild(self, name: str, limit: int | None, compiles: bool) -> bool:
         """Rebuild a view, if it still waits; whether it is done."""

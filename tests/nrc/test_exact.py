@@ -178,7 +178,7 @@ def test_again_it_is_the_same(c: Choices) -> None:
     COUNTS["again"] += again != twice.cond
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", [*OPS, "eq"])
 def test_decimals_of_a_view_are_no_integers(op: str) -> None:
     """x - y < 3 is not x - y ≤ 2 of numbers that have digits behind the point, however they are written."""
     t = Base("decimal", False, 6, 1)
