@@ -5,12 +5,12 @@ as a whole are compared by the fields that they have. After a relation has got a
 same and the source would mean another. So the source is read again as if each had happened, and what it is then is
 compared with the term as it would be kept (``nrc/renaming.py``).
 
-Law: where nothing is assumed of a change, the kept term is the one that the source is after it, but for rows that an
-outer join may not have, which are shown with the fields that they had.
+Law: where nothing is assumed of a change, the kept term is the one that the source is after it. Where the fields are
+assumed that are shown, it is, but for what the source makes of a row field by field, as in ``{**p, "more": 1}``, in
+``p if p.n > 3 else None`` and of rows that an outer join may not have.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import get_args
 
 from attrs import evolve
 
@@ -19,12 +19,14 @@ from ripplenest.nrc.printing.text import path as path_text
 from ripplenest.nrc.renaming import with_relation
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import Assumed, Call, Elem, Empty, Expr, Pred, Query, Sng, Tuple, What
+from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import EXISTS, UNIT, Bag, Base, Record, Type, may_be_null, nullable
 from ripplenest.nrc.walk import canonical, rebuild, rebuild_elem
 
 Rows = Mapping[str, Type]
 Again = Callable[[Rows], Query]  # the source, read with rows of other types
 Path = tuple[str, ...]
+Names = tuple[str, ...]
 NEW = "a field that comes"  # which no source has
 ROWS = "[]"  # in a path: the rows of a bag
 
@@ -33,10 +35,11 @@ def assumed(q: Query, again: Again) -> tuple[Assumed, ...]:
     """What ``q`` takes for granted. Each path is looked at by itself only where all of them make a difference."""
     found: list[Assumed] = []
     for name, row in q.relations:
-        for what in get_args(What):
-            places = [path for path, own in _places(row) if own == what]
-            if _differs(q, again, name, row, what, places):
-                found += (Assumed(name, p, what) for p in places if _differs(q, again, name, row, what, [p]))
+        changes = [*_places(row)]
+        for kind in dict.fromkeys(what for _, what in changes):
+            places = [path for path, what in changes if what == kind]
+            if _taken(q, again, name, row, kind, places):
+                found += (Assumed(name, p, what) for p in places for what in _taken(q, again, name, row, kind, [p]))
     return tuple(found)
 
 
@@ -52,6 +55,43 @@ def became(old: Type, new: Type, path: Path = ()) -> Iterator[tuple[Path, What]]
                 yield path, "fields"
             for (name, a), (_, b) in zip(old.fields, new.fields, strict=False):
                 yield from became(a, b, (*path, name))
+
+
+def outgrown(queries: Iterable[Query], relation: str, old: Type, new: Type) -> list[str]:
+    """The names of those that go on with rows of ``relation`` as they were, where their sources would show others."""
+    rows = [*_renewed(old, new)]
+    return sorted(q.name for q in queries if any(_shows(q, relation, *row) for row in rows))
+
+
+def _shows(q: Query, relation: str, path: Path, names: Names) -> bool:
+    """Whether ``q`` shows rows at ``path`` field by field. Where it takes more than that for granted, fields have other
+    names only, and it shows whatever has those ``names``."""
+    if Assumed(relation, path, "shown") in q.assumes:
+        return True
+    return Assumed(relation, path, "fields") in q.assumes and names in _names(expr_type(q.body, {}, {}))
+
+
+def _renewed(old: Type, new: Type, path: Path = ()) -> Iterator[tuple[Path, Names]]:
+    """Which rows have other fields, or other names of them, and those that they had."""
+    match old, new:
+        case Bag(a), Bag(b):
+            yield from _renewed(a, b, (*path, ROWS))
+        case Record(), Record():
+            if old.names != new.names:
+                yield path, old.names
+            for (name, a), (_, b) in zip(old.fields, new.fields, strict=False):
+                yield from _renewed(a, b, (*path, name))
+
+
+def _names(t: Type) -> Iterator[Names]:
+    """The names of the fields of each record in ``t``."""
+    match t:
+        case Bag(row):
+            yield from _names(row)
+        case Record(fields):
+            yield tuple(name for name in t.names if name != EXISTS)
+            for _, inner in fields:
+                yield from _names(inner)
 
 
 def followed(assumes: Iterable[Assumed], relation: str, old: Type, new: Type) -> tuple[Assumed, ...]:
@@ -104,41 +144,46 @@ def _with(t: Type, what: What, paths: Collection[Path], path: Path = ()) -> Type
             return nullable(t) if path in paths else t
 
 
-def _differs(q: Query, again: Again, name: str, row: Type, what: What, paths: Collection[Path]) -> bool:
-    if not paths:
-        return False
+def _taken(q: Query, again: Again, name: str, row: Type, what: What, paths: Collection[Path]) -> list[What]:
+    """What is taken for granted of rows that are ``row`` no more, after a change of some ``paths``: nothing, or one."""
     new = _with(row, what, paths)
     try:
         kept = with_relation(q, name, new)
     except QueryError:
-        return len(paths) > 1  # a change that is refused anyway
+        return [what] if len(paths) > 1 else []  # a change that is refused anyway
     try:
         fresh = again({name: new})
     except QueryError:
-        return True
-    return kept.sorted != fresh.sorted or not _mean_the_same(kept.body, fresh.body)
+        return [what]
+    if kept.sorted != fresh.sorted or not _mean_the_same(kept.body, fresh.body, _without):
+        return [what]
+    return [] if what == "null" or _mean_the_same(kept.body, fresh.body, lambda t: t) else ["shown"]
 
 
-def _mean_the_same(a: Expr, b: Expr) -> bool:
-    """Whether two terms are one, or are when they are as simple as they can be."""
-    return canonical(_bare(a)) == canonical(_bare(b)) or canonical(_bare(simplify(a))) == canonical(_bare(simplify(b)))
+def _mean_the_same(a: Expr, b: Expr, shown: Callable[[Elem], Elem]) -> bool:
+    """Whether two terms are one, or are when they are as simple as they can be; of rows what is ``shown``."""
+
+    def bare(e: Expr) -> Expr:
+        return canonical(_bare(e, shown))
+
+    return bare(a) == bare(b) or bare(simplify(a)) == bare(simplify(b))
 
 
-def _bare(e: Expr) -> Expr:
-    """``e`` without the types of bags that are empty, and without the field that came in what is made field by field,
-    as a row that is not there is."""
+def _bare(e: Expr, shown: Callable[[Elem], Elem]) -> Expr:
+    """``e`` without the types of bags that are empty, and with what is ``shown`` of rows."""
     match e:
         case Sng(head):
-            return Sng(_without(head))
+            return Sng(shown(head))
         case Empty():
             return Empty(UNIT)
         case Pred(Call("is_true", (cond,))):  # a condition that is NULL is as one that is false
-            return _bare(Pred(cond))
+            return _bare(Pred(cond), shown)
         case _:
-            return rebuild(e, _bare, lambda t: t, lambda d: d)
+            return rebuild(e, lambda x: _bare(x, shown), lambda t: t, lambda d: d)
 
 
 def _without(t: Elem) -> Elem:
+    """``t`` without the field that came in what is made field by field."""
     match t:
         case Tuple(fields):
             return Tuple(tuple((n, _without(f)) for n, f in fields if n != NEW))

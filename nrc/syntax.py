@@ -399,13 +399,14 @@ def dict_row(row: Type, name: str, params: Params = NUMBERED) -> Record:
     return Record((("label", Label((Site(name, params),))), ("row", row)))
 
 
-What = Literal["fields", "null"]
+What = Literal["fields", "null", "shown"]
 
 
 @frozen
 class Assumed:
     """What a source takes for granted of a relation: that the rows at ``path`` have the ``fields`` that they have, or
-    that the field there is never ``null``. The rows of a bag are ``[]`` in a path."""
+    that the field there is never ``null``; where they get others, that the view goes on with those that are ``shown``
+    now, and means the same but for them. The rows of a bag are ``[]`` in a path."""
 
     relation: str
     path: tuple[str, ...]

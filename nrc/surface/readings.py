@@ -177,9 +177,10 @@ def untyped(reading: Untyped) -> Unsupported:
     """The error for a ``None`` or ``[]`` without a neighbour to take a type from."""
     if reading.text == "None":
         hint = "a value beside it that has a type, as in `m.gen if m.year > 2000 else None`"
+        possible = [hint, "a variable with a type, as in `none: str | None = None`"]
     else:
-        hint = "a variable with a type, as in `none: Bag[str] = []`, or a bag beside it, joined with +"
-    return Unsupported(f"{reading.text} has no type here", got=reading.text, possible=[hint])
+        possible = [ "a variable with a type, as in `none: Bag[str] = []`, or a bag beside it, joined with +"]
+    return Unsupported(f"{reading.text} has no type here", got=reading.text, possible=possible)
 
 
 def is_row(reading: Reading) -> TypeGuard[Element]:

@@ -151,11 +151,15 @@ class Database(Named):
         """Give a relation other fields, and make the views again of which that makes another program, however many rows
         they read: nobody expects them to wait. Returns the version."""
         before = self.waiting.keys()
-        version = self._defining.alter(name, what, change)
+        version, outgrown = self._defining.alter(name, what, change)
         for view in sorted(self.waiting.keys() - before):
             self._defining.rebuild(view, compiles=True)
         self.rebuild_small()
         self._publications.catch_up(self._store.seen())
+        if outgrown:
+            said = f"rows of {part(name)} are shown with the fields that they had before"
+            then = "db.replace(view), of a class that has them, shows the others"
+            warnings.warn(f"view {', '.join(map(part, outgrown))}: {said}; {then}", stacklevel=4)
         return version
 
     def load(self, name: str, rows: object) -> int:

@@ -12,6 +12,7 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.arguments import one_of, text
+from ripplenest.nrc.assumed import outgrown
 from ripplenest.nrc.errors import QueryError, WrongValue
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
@@ -119,13 +120,15 @@ class Defining:
 
         return self._done(drop)
 
-    def alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
-        """Give a relation other fields. Returns the version."""
+    def alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> tuple[int, list[str]]:
+        """Give a relation other fields. Returns the version, and which views go on with those that it had."""
 
-        def alter() -> int:
+        def alter() -> tuple[int, list[str]]:
             snapshot = self.state.snapshot()
-            wanted = change(find_relation(self._declared.relations, name))
-            return self.definitions.alter(wanted, what, snapshot, self.publications.check_fits)
+            old = find_relation(self._declared.relations, name)
+            wanted = change(old)
+            behind = outgrown((v.query for v in self._declared.every), name, old.row, wanted.relation.row)
+            return self.definitions.alter(wanted, what, snapshot, self.publications.check_fits), behind
 
         return self._done(alter)
 

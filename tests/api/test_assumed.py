@@ -1,5 +1,6 @@
 """A view goes on under other fields where its source would mean the same, and is named where it would not."""
 
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -185,6 +186,77 @@ def test_what_is_assumed_follows_names() -> None:
             db.relation("F").widen("q", int | None)
         with pytest.raises(StateError, match=r"rows of F\.xs have other fields"):
             db.relation("F").add("xs.new", int, default=1)
+
+
+def spread(F: Bag[F]) -> list[Any]:
+    return [{**f, "more": 1} for f in F]
+
+
+def within(F: Bag[F]) -> list[Any]:
+    return [{"id": f.id, "xs": [dict(x, more=1) for x in f.xs]} for f in F]
+
+
+def perhaps(F: Bag[F]) -> list[Any]:
+    return [{"id": f.id, "f": f if f.id > 1 else None} for f in F]
+
+
+def joined(F: Bag[F], G: Bag[G]) -> list[Any]:
+    return [{"g": g.a, "f": f} for g, f in rn.left_join(G, F, lambda g, f: g.a == f.id)]
+
+
+def first(G: Bag[G]) -> list[Any]:
+    return [{"first": min(G, key=lambda g: g.a)}]
+
+
+def whole(F: Bag[F]) -> list[Any]:
+    return [{"f": f, "xs": f.xs} for f in F]
+
+
+def of_fields(F: Bag[F]) -> list[Any]:
+    return [{"id": f.id, "ns": f.ns} for f in F]
+
+
+def other(G: Bag[G]) -> list[Any]:
+    return [{**g, "more": 1} for g in G]
+
+
+OWN = [rn.view(f) for f in (spread, within, perhaps, joined, first, whole, of_fields, other)]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "differ"),
+    [
+        ("F", lambda r: r.add("new", int, default=1), ["joined", "perhaps", "spread"]),
+        ("F", lambda r: r.add("xs.new", int, default=1), ["within"]),
+        ("F", lambda r: r.rename("s", "t"), ["joined", "perhaps", "spread"]),
+        ("F", lambda r: r.rename("xs.n", "m"), ["within"]),
+        ("F", lambda r: r.widen("s", str | None), []),
+        ("G", lambda r: r.add("new", int, default=1), ["other"]),
+        ("G", lambda r: r.rename("s", "t"), ["first", "other"]),
+    ],
+    ids=["add", "add within", "rename", "rename within", "widen", "add, a first row", "rename, a first row"],
+)
+def test_views_that_show_the_fields_that_were_there_are_named(name: str, change: Any, differ: list[str]) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        db.relation("F", F, key="id")
+        db.relation("G", G)
+        for relation, rows in ROWS.items():
+            db.load(relation, rows)
+        for view in OWN:
+            db.create(view)
+        if "other" in differ and "first" not in differ:
+            db.drop("first")  # which is refused, as above
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            change(db.relation(name))
+        said = f"rows of {name} are shown with the fields that they had before"
+        then = "db.replace(view), of a class that has them, shows the others"
+        named = [f"view {', '.join(differ)}: {said}; {then}"] if differ else []
+        assert [str(w.message) for w in caught if w.filename == __file__] == named
+        kept = [view for view in OWN if view.name in db.views]
+        assert [view.name for view in kept if db.view(view.name).rows() != meant(db, view)] == [
+            view.name for view in OWN if view.name in differ
+        ]
 
 
 TEXT = """

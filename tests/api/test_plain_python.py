@@ -265,7 +265,34 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, collections, last, whole, branches, truths, floored, made)
+def shipped(o: Order) -> dict[str, Any]:
+    if o.others:
+        return {"kind": "sent", "day": o.day, "note": None, "lines": o.others}
+    if o.name:
+        return {"kind": o.name, "day": None, "note": None, "lines": []}
+    return {"kind": "open", "day": None, "note": o.most, "lines": [{"n": 0, "price": None}]}
+
+
+def nothing(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Rows of several kinds beside each other, each without what only others have."""
+    return [
+        *({"kind": "c", "id": c.id, "least": c.least, "day": None, "of": None, "tags": []} for c in C),
+        {"kind": "none", "id": 0, "least": None, "day": None, "of": None, "tags": [["x"], []]},
+    ] + [
+        {
+            "kind": "o", "id": o.id, "least": None, "day": o.day,
+            "of": {"name": o.name, "n": None} if o.lines else {"name": None, "n": 1} if o.name else None,
+            "tags": [[line["kind"]] for line in [shipped(o)]],
+        }
+        for o in R
+    ]  # fmt: skip
+
+
+def orders(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    return [{"id": c.id, "all": [shipped(o) for o in R if o.customer == c.id]} for c in C] if R else []
+
+
+WRITTEN = (kept, least, texts, collections, last, whole, branches, truths, floored, made, nothing, orders)
 PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 

@@ -24,7 +24,7 @@ from ripplenest.nrc.surface.readings import (
     made_of,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
-from ripplenest.nrc.types import BOOL, Bag, Base, Record, nullable
+from ripplenest.nrc.types import BOOL, Bag, Base, Record, Type, nullable
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -144,13 +144,13 @@ def _one(node: ast.Call, name: str) -> ast.expr:
             raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{name}(x.n for x in xs)`{start}")
 
 
-def listed(node: ast.expr, scope: Scope) -> Reading:
+def listed(node: ast.expr, scope: Scope, wanted: Type | None = None) -> Reading:
     """An argument; a generator expression is the list that it would make."""
     match node:
         case ast.GeneratorExp(elt, generators):
-            return scope.read(ast.copy_location(ast.ListComp(elt, generators), node))
+            return scope.read(ast.copy_location(ast.ListComp(elt, generators), node), wanted)
         case _:
-            return scope.read(node)
+            return scope.read(node, wanted)
 
 
 def _group_by(node: ast.Call, scope: Scope, apply: Apply) -> BagTerm:

@@ -6,15 +6,20 @@
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, get_args, get_origin
+
+from attrs import evolve
 
 from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.surface.beside import side_by_side
 from ripplenest.nrc.surface.python import choices, hints, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, enclose, fit
 from ripplenest.nrc.surface.records import BAGS, annotation_type
 from ripplenest.nrc.syntax import LetVar, Rel
+from ripplenest.nrc.types import Type
 
 
 def read_body(scope: Scope) -> Reading:
@@ -32,25 +37,30 @@ def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:
             match statement:
                 case ast.Return(ast.expr() as value):
                     _check_last(rest)
-                    return enclose(tuple(binds), scope.read(value))
+                    return enclose(tuple(binds), scope.read(value, scope.wanted))
                 case ast.If(test, body, orelse):
                     cond = choices.truth(test, scope)
                     _check_last(rest if _returns([statement]) else ())
                     if (known := truths.known(cond)) is not None:
                         return enclose(tuple(binds), _read(_then(body if known else orelse, rest), scope))
                     with scope.session.level():  # each is a conditional expression, one level deeper
-                        yes, no = (_read(_then(branch, rest), scope.perhaps()) for branch in (body, orelse))
+                        sides = [partial(_branch, _then(branch, rest), scope.perhaps()) for branch in (body, orelse)]
+                        yes, no = side_by_side(sides, scope.wanted)
                     return enclose(tuple(binds), choices.conditional(cond, yes, no, scope))
                 case ast.Assign(targets, value):
                     scope = _assign(targets, scope.read(value), scope, binds)
                 case ast.AnnAssign(ast.Name() as target, annotation, ast.expr() as value):
-                    scope = _assign([target], _declared(annotation, scope.read(value), scope), scope, binds)
+                    scope = _assign([target], _declared(annotation, value, scope), scope, binds)
                 case ast.Expr(value):
                     raise hints.unsupported("an expression whose value is not used", "`return [...]`")
                 case _:
                     raise hints.of_node(statement)
     possible = ["return [... for x in xs]", "behind an if, or in each of its branches, `return x`, or `return None`"]
     raise Unsupported(f"{scope.source.tree.name} does not return anything", possible=possible)
+
+
+def _branch(statements: Sequence[ast.stmt], scope: Scope, wanted: Type | None) -> Reading:
+    return _read(statements, evolve(scope, wanted=wanted))
 
 
 def _then(branch: Sequence[ast.stmt], rest: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
@@ -97,13 +107,14 @@ def _assign(targets: Sequence[ast.expr], value: Reading, scope: Scope, binds: li
     return scope
 
 
-def _declared(annotation: ast.expr, value: Reading, scope: Scope) -> Reading:
+def _declared(annotation: ast.expr, value: ast.expr, scope: Scope) -> Reading:
     """``x: Bag[str] = []``: the value, checked against the annotation; ``Any`` and ``list[Any]``, which type checkers
     are told, say nothing."""
     hint = _annotation(annotation, scope)
     if hint is Any or (get_origin(hint) in BAGS and get_args(hint) == (Any,)):
-        return value
-    return fit(value, annotation_type(hint, ""), "the value")
+        return scope.read(value)
+    wanted = annotation_type(hint, "")
+    return fit(scope.read(value, wanted), wanted, "the value")
 
 
 def _annotation(node: ast.expr, scope: Scope) -> object:

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
+from attrs import evolve
+
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.surface.python import (
@@ -90,7 +92,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if function is list and len(node.args) == 1:
         return as_bag(aggregates.listed(node.args[0], scope))
     if function is dict and len(node.args) <= 1:
-        return scope.read(_display(node))
+        return scope.read(_display(node), scope.wanted)
     if function is functions.coalesce:
         return choices.coalesce(_positional(node, scope, "coalesce"), scope)
     if function is functions.decimal:
@@ -154,8 +156,9 @@ def sliced(node: ast.Subscript, scope: Scope) -> Reading | None:
 
 
 def _of_rows(node: ast.expr, scope: Scope) -> aggregates.Apply:
-    """How functions of rows are called that are arguments of ``node``."""
-    return lambda known, rows: _applied(node, known.value, rows, scope)
+    """How functions of rows are called that are arguments of ``node``, of whose values nothing is wanted."""
+    own = evolve(scope, wanted=None)
+    return lambda known, rows: _applied(node, known.value, rows, own)
 
 
 def _applied(node: ast.expr, function: object, rows: Sequence[Element], scope: Scope) -> Reading:

@@ -5,8 +5,10 @@ Everything that is not a case here ends in ``hints``: an error with the place an
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.surface import beside
 from ripplenest.nrc.surface.python import (
     advice,
     aggregates,
@@ -43,10 +45,9 @@ from ripplenest.nrc.surface.readings import (
     plus,
     project,
     singleton,
-    untyped,
 )
 from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
-from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, places
+from ripplenest.nrc.types import EXISTS, Bag, Record, Type, places
 
 
 def read(node: ast.expr, scope: Scope) -> Reading:
@@ -77,7 +78,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
         case ast.BinOp(left, op, right):
-            return _binary(op, scope.read(left), scope.read(right), scope)
+            one, other = beside.side_by_side([partial(scope.read, left), partial(scope.read, right)], scope.wanted)
+            return _binary(op, one, other, scope)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
             return scalars.literal(-n)
         case ast.UnaryOp(ast.Not(), operand):
@@ -105,7 +107,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             cond = choices.truth(test, scope)
             if (is_so := truths.known(cond)) is not None:
                 return scope.read(body if is_so else orelse)
-            return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)
+            sides = [partial(scope.perhaps().read, side) for side in (body, orelse)]
+            yes, no = beside.side_by_side(sides, scope.wanted)
+            return choices.conditional(cond, yes, no, scope)
         case ast.NamedExpr(ast.Name(name), value):
             scope.assign(name, named := scope.read(value))
             return named
@@ -136,7 +140,7 @@ def _days(op: ast.Sub, later: Reading, earlier: Reading, scope: Scope) -> Readin
 def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope: Scope) -> BagTerm:
     """[elt for x in e₁ if p for …] = for x in e₁ union for _ in p union … sng(elt)."""
     if not generators:
-        return _single(elt, scope)
+        return _single(elt, scope, scope.wanted)
     first, rest = generators[0], generators[1:]
     if first.is_async:
         raise hints.unsupported("an async comprehension", "`[... for x in xs]`")
@@ -185,48 +189,39 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
             raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
 
 
-def _single(elt: ast.expr, scope: Scope) -> BagTerm:
-    """sng(elt)."""
-    reading = scope.read(elt)
+def _single(elt: ast.expr, scope: Scope, wanted: Type | None) -> BagTerm:
+    """sng(elt), of which a bag is ``wanted``."""
     with scope.located(elt):
-        return singleton(_value(reading, scope), scope.site)
+        return singleton(_value(elt, scope, beside.rows_of(wanted)), scope.site)
 
 
-def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
+def _value(node: ast.expr, scope: Scope, wanted: Type | None) -> Element | BagTerm:
     """What a head or a field may hold."""
-    match scalars.settle(best.settled(reading, scope)):
-        case (Element() | BagTerm()) as value:
-            return value
-        case Untyped() as nothing:
-            raise untyped(nothing)
+    reading = scalars.settle(best.settled(scope.read(node, wanted), scope))
+    match beside.typed(reading, wanted, scope.site, scope.session.names):
+        case (Element() | BagTerm()) as found:
+            return found
         case other:
             possible = made_of(other) if spans.of(other) is None else [spans.SECONDS, spans.DAYS, spans.ADDED]
             possible = possible or constants.made_of(other)
-            what, wanted = "this is not a value", "a base value, record or bag"
-            raise TypeMismatch(what, wanted=wanted, got=describe(other), possible=possible)
+            what, value = "this is not a value", "a base value, record or bag"
+            raise TypeMismatch(what, wanted=value, got=describe(other), possible=possible)
 
 
 def _list(elts: Sequence[ast.expr], scope: Scope) -> Reading:
     """[] = ∅, [a, b] = sng(a) ⊎ sng(b), [*xs, a] = xs ⊎ sng(a)."""
     if not elts:
         return Untyped("[]")
-    parts = [(e, scope.read(e.value if isinstance(e, ast.Starred) else e)) for e in elts]
-    neighbour = next((r for e, r in parts if isinstance(r, Element) and not isinstance(e, ast.Starred)), None)
-    bags: list[BagTerm] = []
-    for node, reading in parts:
-        with scope.located(node):
-            if isinstance(node, ast.Starred):
-                bags.append(as_bag(reading))
-            else:
-                bags.append(singleton(_value(_beside(reading, neighbour), scope), scope.site))
-    return plus(bags, "the elements of a list")
+    found = beside.side_by_side([partial(_element, e, scope) for e in elts], scope.wanted)
+    return plus([as_bag(r) for r in found], "the elements of a list")
 
 
-def _beside(reading: Reading, neighbour: Element | None) -> Reading:
-    """``None`` in a list, typed by a base value in it."""
-    if reading == Untyped("None") and neighbour is not None and isinstance(neighbour.type, Base):
-        return scalars.null(neighbour.type)
-    return reading
+def _element(elt: ast.expr, scope: Scope, wanted: Type | None) -> BagTerm:
+    if not isinstance(elt, ast.Starred):
+        return _single(elt, scope, wanted)
+    reading = aggregates.listed(elt.value, scope, wanted)
+    with scope.located(elt):
+        return as_bag(reading)
 
 
 def _dict(keys: Sequence[ast.expr | None], values: Sequence[ast.expr], scope: Scope) -> Element:
@@ -256,9 +251,9 @@ def _record(pairs: Sequence[tuple[str, ast.expr]], scope: Scope) -> Element:
 
 def _field(name: str, node: ast.expr, scope: Scope) -> Element:
     inner = scope.within(name)
-    reading = inner.read(node)
     with scope.located(node):
-        return as_element(_value(reading, inner), inner.site, scope.session.names)
+        value = _value(node, inner, beside.field_of(scope.wanted, name))
+        return as_element(value, inner.site, scope.session.names)
 
 
 def _spread(node: ast.expr, scope: Scope) -> dict[str, Element]:

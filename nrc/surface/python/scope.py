@@ -13,6 +13,7 @@ from ripplenest.nrc.surface.python.source import Located, Source, read_source
 from ripplenest.nrc.surface.readings import Reading, Static
 from ripplenest.nrc.surface.records import NotDefinedYet
 from ripplenest.nrc.surface.rings import Moments, Ring
+from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import Names
 
 
@@ -65,6 +66,7 @@ class Scope:
     Expressions are read in the order in which Python evaluates them, so ``x := e`` is known to all that comes after it.
 
     ``path``: the view's name and the fields around, of which sites are named. ``callers``: the functions being inlined.
+    ``wanted``: the type of what is read, where something beside it says which.
     """
 
     source: Source
@@ -73,11 +75,13 @@ class Scope:
     env: dict[str, Reading] = field(factory=dict)
     later: frozenset[str] = frozenset()
     callers: tuple[Hashable, ...] = ()
+    wanted: Type | None = None
 
-    def read(self, node: ast.expr) -> Reading:
+    def read(self, node: ast.expr, wanted: Type | None = None) -> Reading:
         """What ``node`` means here. An error that has no place yet gets the place of ``node``."""
+        scope = self if self.wanted == wanted else evolve(self, wanted=wanted)
         with self.located(node), self.session.level():
-            return self.session.read(node, self)
+            return self.session.read(node, scope)
 
     @contextmanager
     def located(self, node: Located) -> Iterator[None]:
