@@ -52,9 +52,9 @@ from ripplenest.nrc.types import BOOL, Base, may_be_null, nullable
 from ripplenest.nrc.walk import Names, free_vars, rebuild, rebuild_elem, replace_elem
 
 
-def beyond(e: Expr, keys: Keys) -> Expr:
+def beyond(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    return where_asked(e, keys, _inside)
+    return where_asked(e, Around(keys, unions=unions), _inside)
 
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:

@@ -38,11 +38,11 @@ from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
 ROW, BY, FIRST = "row", "by", "first"
 
 
-def distinct(e: Expr, keys: Keys) -> Expr:
+def distinct(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not any(isinstance(n, Group) and n.keys for n in nodes(e)):
         return e
-    return passed(e, lambda apart: _inside(apart, Around(keys)))
+    return passed(e, lambda apart: _inside(apart, Around(keys, unions=unions)))
 
 
 def _inside(e: Expr, around: Around) -> Expr:

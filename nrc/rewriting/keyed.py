@@ -12,8 +12,8 @@ from attrs import evolve, field, frozen
 
 from ripplenest.nrc.paths import path_name, root
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Let, Lit, Pred, Proj, Rel, Sng, Var
-from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Let, Lit, Plus, Pred, Proj, Rel, Sng, Var
+from ripplenest.nrc.typecheck import elem_type, expr_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
 from ripplenest.nrc.walk import free_lets, free_vars, rebuild, unique_binders
 
@@ -48,7 +48,8 @@ class Row:
 @frozen
 class Around:
     """The stored rows that are around a place, by variable, what is true of them there, totals of rows and those that
-    are one value for all rows (``ones``), and the let-variables that are the same for all of them."""
+    are one value for all rows (``ones``), and the let-variables that are the same for all of them. With ``unions`` also
+    the rows of ⊎ of stored ones, which have no key."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
@@ -56,6 +57,7 @@ class Around:
     totals: Mapping[str, Group] = field(factory=dict)
     ones: Mapping[str, Group] = field(factory=dict)
     lets: frozenset[str] = frozenset()
+    unions: bool = False
 
     def below(self, var: str, source: Expr) -> "Around":
         """Around the body of ``for var in source union``."""
@@ -70,6 +72,9 @@ class Around:
                 _, _, inner = path_name(path).partition(".")
                 part = f"{self.rows[holder].part}.{inner}"
                 return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
+            case Plus() if self.unions and free_vars(source) <= self.rows.keys() and not free_lets(source):
+                types = {x: row.type for x, row in self.rows.items()}
+                return self._with(var, Row("", expr_type(source, {}, types).row, source, ()))
             case Group(keys=None):
                 if self._is_same(source):
                     return evolve(self, ones={**self.ones, var: source})

@@ -43,9 +43,9 @@ from ripplenest.nrc.walk import (
 LATER, BEFORE = {"gt": "max", "lt": "min"}, {"gt": ("lt", "le"), "lt": ("gt", "ge")}
 
 
-def latest(e: Expr, keys: Keys) -> Expr:
+def latest(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    return where_asked(e, keys, _inside)
+    return where_asked(e, Around(keys, unions=unions), _inside)
 
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:
@@ -172,8 +172,8 @@ def _like(x: str, rows: Mapping[str, str], inner: Around, around: Around) -> Ite
     """What around is made as ``x`` is, of these ``rows``."""
     own = {x: Var(y) for x, y in rows.items()}
     if x in inner.rows:
-        source = replace(inner.rows[x].source, own)
-        return (y for y, row in around.rows.items() if row.source == source)
+        source = canonical(replace(inner.rows[x].source, own))
+        return (y for y, row in around.rows.items() if canonical(row.source) == source)
     total = _shape(replace(inner.totals[x], own))
     return (y for y, g in around.totals.items() if _shape(g) == total)
 

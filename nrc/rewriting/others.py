@@ -44,6 +44,7 @@ from ripplenest.nrc.syntax import (
     For,
     Group,
     Order,
+    Plus,
     Proj,
     Rel,
     Sng,
@@ -58,11 +59,11 @@ from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_ele
 ROW, KEY = "row", "key"
 
 
-def others(e: Expr, keys: Keys) -> Expr:
+def others(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not any(_is_of_first(n) for n in nodes(e)):
         return e
-    return passed(e, lambda apart: _Others(*free_names(apart)).inside(apart, Around(keys)))
+    return passed(e, lambda apart: _Others(*free_names(apart)).inside(apart, Around(keys, unions=unions)))
 
 
 def _is_of_first(e: Term) -> bool:
@@ -161,7 +162,7 @@ def _rows(
     said = [(c, _other(c, var, of.key)) for c in conditions]
     known = [(c, v) for c, v in said if v is not None and free_vars(v) <= around.rows.keys()]
     reached = [c for c in conditions for t in by if reaches(c, t, order[0].descending, own)]
-    if not (known or reached) or (of.holder is None and not isinstance(of.source, Rel)):
+    if not (known or reached) or (of.holder is None and not isinstance(of.source, Rel | Plus)):
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]

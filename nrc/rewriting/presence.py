@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
-from ripplenest.nrc.rewriting.keyed import Around, Keys, passed
+from ripplenest.nrc.rewriting.keyed import Around, passed
 from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Term
 from ripplenest.nrc.typecheck import elem_type
@@ -55,11 +55,11 @@ def asks_for_some(e: Term) -> bool:
     return False
 
 
-def where_asked(e: Expr, keys: Keys, rule: Callable[[Expr, Around, Names], Expr]) -> Expr:
+def where_asked(e: Expr, around: Around, rule: Callable[[Expr, Around, Names], Expr]) -> Expr:
     """``e`` as the ``rule`` makes it, with names for what is new; itself where nothing asks for some row."""
     if not any(asks_for_some(n) for n in nodes(e)):
         return e
-    return passed(e, lambda apart: rule(apart, Around(keys), free_names(apart)[0]))
+    return passed(e, lambda apart: rule(apart, around, free_names(apart)[0]))
 
 
 def wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:

@@ -24,7 +24,7 @@ from ripplenest.nrc.rewriting.rekey import rekeyed
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.rewriting.spread import spread
 from ripplenest.nrc.rewriting.valid import valid
-from ripplenest.nrc.syntax import Expr, Group, Top
+from ripplenest.nrc.syntax import Expr, For, Group, Plus, Top
 from ripplenest.nrc.syntax import Keys as Unique
 from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import free_vars, nodes
@@ -36,14 +36,25 @@ def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Ex
     key of a row there. Rows with totals that have a name stand where they are read if a rule wants that."""
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in relations else inner[part] for part, columns in unique}
-    told = spread(measured(nested))
+    counted = measured(nested)
+    united = _by_unions(counted, keys)
+    told = spread(united)
     found, copied = _by_rules(told, keys), everywhere(told)
     if copied is not told:
         copied = greatest(exact_again(simplify(copied)))
         other = _by_rules(copied, keys)
         if _changed(copied, other) - _changed(told, found):
             return simplify(other)
-    return nested if found is told else simplify(found)
+    if found is told:
+        return nested if united is counted else simplify(united)
+    return simplify(found)
+
+
+def _by_unions(e: Expr, keys: Keys) -> Expr:
+    """``e`` by the rules that look at rows of ⊎ as at those of one relation: where it is spread, no fold is of both."""
+    if not any(isinstance(n, For) and isinstance(n.source, Plus) for n in nodes(e)):
+        return e
+    return others(beyond(distinct(latest(e, keys, True), keys, True), keys, True), keys, True)
 
 
 def _by_rules(told: Expr, keys: Keys) -> Expr:

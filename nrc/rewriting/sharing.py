@@ -11,9 +11,9 @@ from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around
 from ripplenest.nrc.rewriting.normal import conjuncts, where
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Rel, Sng
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Plus, Pred, Rel, Sng
 from ripplenest.nrc.types import Bag
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_vars, nodes
 
 
 def shared(around: Around) -> dict[str, frozenset[Elem]]:
@@ -53,6 +53,9 @@ def rows_of(
             return rows_of(body, around.below(var, source), own | {var}, totals)
         case For(var, Flatten(Sng(path)) as source, body) if totals and root(path) in around.rows:
             return rows_of(body, around.below(var, source), own | {var}, totals)
+        case For(var, Plus() as source, body) if var in (below := around.below(var, source)).rows:
+            if totals or free_vars(source) <= own:
+                return rows_of(body, below, own | {var}, totals)
         case For(var, Group(keys=None) as source, body) if totals and free_vars(source) and free_vars(source) <= own:
             return rows_of(body, around.below(var, source), own | {var}, totals)
         case Sng(head):
@@ -67,8 +70,9 @@ def own_rows(inner: Around, around: Around) -> AbstractSet[str]:
 
 def bags_of(own: AbstractSet[str], inner: Around) -> list[Elem]:
     """The inner bags that these rows are of, held by others."""
-    sources = (inner.rows[x].source for x in own if x in inner.rows and inner.rows[x].holder not in own)
-    return [source.of.elem for source in sources if isinstance(source, Flatten) and isinstance(source.of, Sng)]
+    sources = (n for x in own if x in inner.rows for n in nodes(inner.rows[x].source))
+    paths = (n.of.elem for n in sources if isinstance(n, Flatten) and isinstance(n.of, Sng))
+    return [path for path in paths if root(path) in inner.rows.keys() - own]
 
 
 def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:

@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, in_bags, value, with_totals
+from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, UNION, SmallRows, in_bags, in_unions, value, with_totals
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -91,7 +91,7 @@ def term(c: Choices) -> str:
     where = f"for _ in p({' and '.join(says)}) union " if c.one_in(2) else ""
     shown = [f", f{n}: {asked(c, n, fold)}" for n, fold in enumerate(folds)] if not where or c.one_in(4) else []
     tail = f"sng(⟨v: a.v{''.join(shown)}⟩)"
-    return in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}"))
+    return in_unions(c, in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}")))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
@@ -111,7 +111,8 @@ def is_behind(e: Term) -> bool:
 @law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 20_000))
 def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
     e = exact(unique_binders(parse_expr(case[0], NAMES)))
-    found, meant = beyond(e, KEYS), evaluate(e, case[1])
+    unions = UNION in case[0]
+    found, meant = beyond(e, KEYS, unions), evaluate(e, case[1])
     assert check(found) == check(e)
     assert evaluate(found, case[1]) == meant
     cases = in_cases(simplify(found), KEYS)
@@ -126,6 +127,7 @@ def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
     COUNTS["in cases"] += cases is not found and found is not e and bool(meant)
     COUNTS["left"] += found is e
     COUNTS["in bags"] += BAG in case[0] and found is not e and bool(meant)
+    COUNTS["of unions"] += unions and found is not e and bool(meant)
     COUNTS["around groups"] += GROUPS in case[0]
     for own in TOTALS.values():
         COUNTS[f"made others, with {own[4]}"] += own in case[0] and found is not e and bool(meant)

@@ -6,7 +6,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, SmallRows, in_bags, value, with_totals
+from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, UNION, SmallRows, in_bags, in_unions, value, with_totals
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -67,7 +67,7 @@ def term(c: Choices) -> str:
         f"sng(⟨v: a.v, b: sng[i](for s in {grouped} union sng(⟨{read}⟩))⟩)",
         f"for s in {grouped} union sng(⟨v: a.v, s: s⟩)",
     )
-    return in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}"))
+    return in_unions(c, in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}")))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
@@ -78,13 +78,14 @@ def places(e: Expr) -> int:
     return sum(len(free_vars(n)) for n in nodes(e) if isinstance(n, Group) and n.keys)
 
 
-@law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 20_000))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(900, 20_000))
 def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
     e = exact(unique_binders(parse_expr(case[0], NAMES)))
-    found, meant = distinct(e, KEYS), evaluate(e, case[1])
+    unions = UNION in case[0]
+    found, meant = distinct(e, KEYS, unions), evaluate(e, case[1])
     assert check(found) == check(e)
     assert evaluate(found, case[1]) == evaluate(simplify(found), case[1]) == meant
-    assert canonical(distinct(found, KEYS)) == canonical(found)
+    assert canonical(distinct(found, KEYS, unions)) == canonical(found)
     assert found is e or places(found) <= places(e)
     fresh = {n.fn for g in nodes(found) if isinstance(g, Group) for n in g.folds if n.name.startswith("first")}
     for fn in fresh:
@@ -92,6 +93,7 @@ def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
     COUNTS["of keys"] += found is not e and not fresh and bool(meant)
     COUNTS["left"] += found is e
     COUNTS["in bags"] += BAG in case[0] and found is not e and bool(meant)
+    COUNTS["of unions"] += unions and found is not e and bool(meant)
     COUNTS["around groups"] += GROUPS in case[0]
     for own in TOTALS.values():
         COUNTS[f"made others, with {own[4]}"] += own in case[0] and found is not e and bool(meant)

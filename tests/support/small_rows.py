@@ -64,6 +64,15 @@ def in_bags(c: Choices, term: str) -> str:
     return term.replace(around, BAG, 1).replace("for b in A", "for b in d.es").replace("for b in B", "for b in d.es")
 
 
+UNION = "(for y in A union sng(⟨g: y.g, h: y.h, v: y.v, w: y.w, r: y.r, es: y.es⟩) ⊎ B)"
+"""Rows of two tables, as those of B are."""
+
+
+def in_unions(c: Choices, term: str, one_in: int = 4) -> str:
+    """``term``, perhaps of rows of two tables in the place of those of B."""
+    return term.replace(" in B ", f" in {UNION} ") if c.one_in(one_in) else term
+
+
 def value(c: Choices, kind: str) -> object:
     """One of four numbers of a ``kind``, or NaN."""
     return c.number(4) if kind == "long" else NAN if c.one_in(6) else c.number(4) / 2
