@@ -6,7 +6,18 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, UNION, SmallRows, in_bags, in_unions, value, with_totals
+from support.small_rows import (
+    BAG,
+    BESIDE_A_CLOCK,
+    GROUPS,
+    TOTALS,
+    UNION,
+    SmallRows,
+    in_bags,
+    in_unions,
+    value,
+    with_totals,
+)
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -91,7 +102,8 @@ def term(c: Choices) -> str:
     where = f"for _ in p({' and '.join(says)}) union " if c.one_in(2) else ""
     shown = [f", f{n}: {asked(c, n, fold)}" for n, fold in enumerate(folds)] if not where or c.one_in(4) else []
     tail = f"sng(⟨v: a.v{''.join(shown)}⟩)"
-    return in_unions(c, in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}")))
+    text = f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}"
+    return in_unions(c, in_bags(c, with_totals(c, text)))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)

@@ -6,7 +6,18 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
-from support.small_rows import BAG, BESIDE_A_CLOCK, GROUPS, TOTALS, UNION, SmallRows, in_bags, in_unions, value, with_totals
+from support.small_rows import (
+    BAG,
+    BESIDE_A_CLOCK,
+    GROUPS,
+    TOTALS,
+    UNION,
+    SmallRows,
+    in_bags,
+    in_unions,
+    value,
+    with_totals,
+)
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -67,7 +78,8 @@ def term(c: Choices) -> str:
         f"sng(⟨v: a.v, b: sng[i](for s in {grouped} union sng(⟨{read}⟩))⟩)",
         f"for s in {grouped} union sng(⟨v: a.v, s: s⟩)",
     )
-    return in_unions(c, in_bags(c, with_totals(c, f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}")))
+    text = f"for k in K where k.id = 1 union {around}{c.pick((*ways[:3], *ways))}"
+    return in_unions(c, in_bags(c, with_totals(c, text)))
 
 
 SMALL = SmallRows(BESIDE_A_CLOCK, KEYS, value)
