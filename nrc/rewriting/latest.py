@@ -9,6 +9,9 @@ last. So with < and ``min``, and with all that asks whether a row is there. What
 kept for each pair of them, or looked for among all s before an o; the latest start before an o is one value for each o
 (``delta/groups/nearest.py``), by which the others find it.
 
+Values may be several that are compared in turn, as tuples are (``in_turn.py``): ``not any((s.at, s.id) < (z.at, z.id)
+<= (o.at, o.id) ...)``; then what is latest is the first row of an order, τ_α(1; x ∈ …; v desc), with the values of a.
+
 What e equates with the row of a is said of that of c, if these are equal there, so that c alone tells which rows it is.
 
 Law: ⟦latest e⟧ = ⟦e⟧.
@@ -16,21 +19,22 @@ Law: ⟦latest e⟧ = ⟦e⟧.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import reduce
 
 from attrs import evolve, frozen
 
 from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.in_turn import STRICT, in_turn
 from ripplenest.nrc.rewriting.keyed import Around, Keys, rebuilt
-from ripplenest.nrc.rewriting.normal import conjuncts, where
-from ripplenest.nrc.rewriting.presence import asks_for_some, is_certain, is_known, says, wanted, where_asked
-from ripplenest.nrc.rewriting.sharing import compared_with, equated, own_rows, rows_of, without
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Var
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, where
+from ripplenest.nrc.rewriting.presence import Fresh, asks_for_some, is_certain, is_known, says, wanted, where_asked
+from ripplenest.nrc.rewriting.sharing import equated, own_rows, rows_of, without
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Order, Pred, Proj, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, Base, may_be_null
+from ripplenest.nrc.types import BOOL, Base, may_be_null, places
 from ripplenest.nrc.walk import (
-    Names,
     at_sites,
     canonical,
     free_vars,
@@ -48,14 +52,28 @@ def latest(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     return where_asked(e, Around(keys, unions=unions), _inside)
 
 
-def _inside(e: Expr, around: Around, names: Names) -> Expr:
+def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
     match e:
         case For(s, Group() as g, body) if asks_for_some(g) and (found := _latest(g, around)) is not None:
-            (group, a), fold, n = found, g.folds[0], names.fresh(s)
-            told = _told(body, Proj(Var(s), fold.name), fold.fn, (Proj(Var(n), fold.name), a))
+            fold, n = g.folds[0], fresh.variables.fresh(s)
+            told = _told(body, Proj(Var(s), fold.name), fold.fn, found.equal(Var(n)))
             if s not in free_vars(told):
-                e = For(n, group, told)
-    return rebuilt(e, around, lambda c, here: _inside(c, here, names))
+                e = For(n, found.first, told)
+    return rebuilt(e, around, lambda c, here: _inside(c, here, fresh))
+
+
+@frozen
+class _Latest:
+    """The ``first`` values before c, and those ``a`` which they are if none is later."""
+
+    first: Group | Top
+    a: tuple[Elem, ...]
+
+    def equal(self, row: Elem) -> Sequence[tuple[Elem, Elem]]:
+        """What of the ``row`` that has them has to be equal to what."""
+        if isinstance(self.first, Group):
+            return [(Proj(row, self.first.folds[0].name), self.a[0])]
+        return [(Proj(row, name), value) for name, value in zip(places(len(self.a)), self.a, strict=True)]
 
 
 # ---------------------------------------------------------------- which rows it is asked of
@@ -63,22 +81,32 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
 
 @frozen
 class _Asked:
-    """The rows ``own`` of a fold, of which is asked that ``later``, that their ``value`` is beyond ``a``, and
-    ``before``, that it is not beyond ``c``."""
+    """The rows ``own`` of a fold, of which is asked that ``later``, that their ``values`` are beyond ``a``, and
+    ``before``, that they are not beyond ``c``; their ``fn`` is the latest of them."""
 
     inner: Around
     own: AbstractSet[str]
-    later: Call
-    before: Call
+    later: Elem
+    before: Elem
     fn: str
-    value: Elem
-    type: Base
-    a: Elem
-    c: Elem
+    values: tuple[Elem, ...]
+    types: tuple[Base, ...]
+    a: tuple[Elem, ...]
+    c: tuple[Elem, ...]
+
+    def first(self, g: Group, conditions: Sequence[Elem], said: Sequence[Elem]) -> Group | Top:
+        """The latest of the rows of ``g``, for which is ``said`` what ``conditions`` were."""
+        if len(self.values) == 1:
+            fold = Fold(g.folds[0].name, self.fn, (Var(g.var),), result_type(self.fn, [*self.types]))
+            return evolve(g, of=without(g.of, conditions, said, *self.values), folds=(fold,))
+        names = places(len(self.values))
+        row = Tuple(tuple(zip(names, self.values, strict=True)))
+        order = tuple(Order(Proj(Var(g.var), name), descending=self.fn == "max") for name in names)
+        return Top(g.site, g.var, without(g.of, conditions, said, row), order, 1)
 
 
-def _latest(g: Group, around: Around) -> tuple[Group, Elem] | None:
-    """The latest value before c, in place of ``g``, and the a that it is if none is later."""
+def _latest(g: Group, around: Around) -> _Latest | None:
+    """The latest values before c, in place of ``g``, and the a that they are if none is later."""
     inner, conditions, head = rows_of(g.of, around, frozenset(), totals=True)
     more = None if head is None else wanted(g, head, inner)
     own = own_rows(inner, around)
@@ -92,29 +120,33 @@ def _latest(g: Group, around: Around) -> tuple[Group, Elem] | None:
         among = _among(asked, others, around)
         said = None if among is None else _of_c(asked, others, among, around)
         if said is not None:
-            fold = Fold(g.folds[0].name, asked.fn, (Var(g.var),), result_type(asked.fn, [asked.type]))
-            of = without(g.of, [*conditions, *more], [*said, asked.before], asked.value)
-            return evolve(g, of=of, folds=(fold,)), asked.a
+            return _Latest(asked.first(g, every, [*said, asked.before]), asked.a)
     return None
 
 
 def _asked(conditions: Sequence[Elem], inner: Around, own: AbstractSet[str]) -> Iterator[_Asked]:
-    """The ways to read two of the ``conditions`` so."""
-    compares = [c for c in conditions if isinstance(c, Call) and c.fn in SWAPPED]
-    known = (c for c in compares if is_known(c, inner))
-    sides = [(c, found) for c in known if (found := compared_with(c, own)) is not None and free_vars(found[2])]
-    for later, (fn, value, a) in sides:
-        for before, (op, also, c) in sides:
-            if fn in LATER and op in BEFORE[fn] and also == value and not free_vars(a) & free_vars(c):
-                t = elem_type(value, inner.types)
-                if isinstance(t, Base):
-                    yield _Asked(inner, own, later, before, LATER[fn], value, t, a, c)
+    """The ways to read two of the ``conditions`` so. Several values have to be there, as NULL is not compared."""
+    known = ((c, in_turn(c)) for c in conditions if is_known(c, inner))
+    sides = [(c, found) for c, t in known if t is not None and (found := t.of(own)) is not None]
+    for later, a in sides:
+        for before, c in sides:
+            is_between = a.fn in LATER and c.fn in BEFORE[a.fn] and a.values == c.values
+            free = [*map(free_vars, (*a.others, *c.others))]
+            if is_between and all(free) and not _read(a.others) & _read(c.others):
+                types = [elem_type(value, inner.types) for value in a.values]
+                base = tuple(t for t in types if isinstance(t, Base))
+                if len(base) == len(types) and (len(base) == 1 or not any(map(may_be_null, base))):
+                    yield _Asked(inner, own, later, before, LATER[a.fn], a.values, base, a.others, c.others)
+
+
+def _read(terms: Iterable[Elem]) -> AbstractSet[str]:
+    return frozenset[str]().union(*map(free_vars, terms))
 
 
 def _of_c(asked: _Asked, others: Sequence[Elem], among: AbstractSet[str], around: Around) -> Sequence[Elem] | None:
     """The ``others``, of rows that c is of and not of those ``among`` which a is; None where they are of more, or c
     moves by itself."""
-    free = free_vars(asked.c)
+    free = _read(asked.c)
     if not free <= around.rows.keys() or free & around.moving:
         return None
     beside = _beside(free, among, around)
@@ -152,7 +184,7 @@ def _among(asked: _Asked, others: Sequence[Elem], around: Around) -> AbstractSet
     for rows in _rows(asked, around):
         own = {x: Var(y) for x, y in rows.items()}
         needed = (replace_elem(c, own) for c in (*others, asked.before))
-        if replace_elem(asked.value, own) == asked.a and all(_is_true(c, around) for c in needed):
+        if tuple(replace_elem(v, own) for v in asked.values) == asked.a and all(_is_true(c, around) for c in needed):
             return frozenset(rows.values())
     return None
 
@@ -164,8 +196,8 @@ def _rows(asked: _Asked, around: Around) -> Iterator[Mapping[str, str]]:
     for x in inner.types:
         if x in asked.own:
             found = [{**rows, x: y} for rows in found for y in _like(x, rows, inner, around)]
-    own, a = root(asked.value), root(asked.a)
-    return (rows for rows in found if own is None or rows[own] == a)
+    roots = [(root(own), root(a)) for own, a in zip(asked.values, asked.a, strict=True)]
+    return (rows for rows in found if all(own is None or rows[own] == a for own, a in roots))
 
 
 def _like(x: str, rows: Mapping[str, str], inner: Around, around: Around) -> Iterable[str]:
@@ -195,6 +227,9 @@ def _is_true(c: Elem, around: Around) -> bool:
             if c.fn != "eq" and _is_true(Call(strict, (a, b)), around):
                 return True
             return a == b and (not may_be_null(elem_type(a, around.types)) or _is_compared(a, around))
+        case Call("or") if (asked := in_turn(c)) is not None:
+            said = (found.towards(asked.fn) for t in around.true if (found := in_turn(t)) is not None)
+            return any(found in (asked, evolve(asked, fn=STRICT[asked.fn])) for found in said)
     return False
 
 
@@ -213,25 +248,27 @@ def _is_compared(t: Elem, around: Around) -> bool:
 # ---------------------------------------------------------------- what is said of it
 
 
-def _told(e: Expr, answer: Elem, fn: str, sides: tuple[Elem, Elem]) -> Expr:
-    """``e``, which asks for the ``answer`` of a fold ``fn``, as what asks whether the two ``sides`` are equal. The one
-    that is folded is always there, which its type does not say."""
+def _told(e: Expr, answer: Elem, fn: str, sides: Sequence[tuple[Elem, Elem]]) -> Expr:
+    """``e``, which asks for the ``answer`` of a fold ``fn``, as what asks whether all two ``sides`` are equal. What is
+    folded is always there, which its type does not say."""
+    equal = [Call("eq", pair) for pair in sides]
+    differ: Elem = reduce(lambda a, b: Call("or", (a, b)), [Call("ne", pair) for pair in sides])
+    is_equal = Call("coalesce", (conjunction(equal), Lit(False, BOOL)))
 
-    def condition(t: Elem) -> Elem:
+    def conditions(t: Elem) -> Sequence[Elem]:
         is_there = says(t, answer, fn)
-        return value(t) if is_there is None else Call("ne" if is_there else "eq", sides)
+        return [value(t)] if is_there is None else [differ] if is_there else equal
 
     def value(t: Elem) -> Elem:
         is_there = says(t, answer, fn)
         if is_there is None:
             return rebuild_elem(t, value)
-        equal = Call("coalesce", (Call("eq", sides), Lit(False, BOOL)))
-        return Call("not", (equal,)) if is_there else equal
+        return Call("not", (is_equal,)) if is_there else is_equal
 
     def below(e: Expr) -> Expr:
         match e:
             case For(var, Pred(cond), body) if var not in free_vars(body):
-                return where([condition(c) for c in conjuncts(cond)], below(body))
+                return where([t for c in conjuncts(cond) for t in conditions(c)], below(body))
         return rebuild(e, below, value, lambda d: d)
 
     return below(e)

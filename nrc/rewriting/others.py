@@ -66,6 +66,17 @@ def others(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     return passed(e, lambda apart: _Others(*free_names(apart)).inside(apart, Around(keys, unions=unions)))
 
 
+def is_other(c: Elem, own: AbstractSet[str], inner: Around) -> bool:
+    """Whether ``c`` says of the one row that is ``own`` that it is not the one with a certain key."""
+    (var, *more) = own
+    return not more and var in inner.rows and _other(c, var, inner.rows[var].key) is not None
+
+
+def are_first_of_all(g: Group, around: Around) -> bool:
+    """Whether what the first row is that ``g`` folds is asked of the first rows of all."""
+    return (_Others(Names(frozenset()), Names(frozenset())).among(g, around)) is not g
+
+
 def _is_of_first(e: Term) -> bool:
     match e:
         case Top() | Group(_, _, _, None, (Fold(_, "max" | "min" | "any"),)):
@@ -81,21 +92,25 @@ class _Others:
     sites: Names
 
     def inside(self, e: Expr, around: Around) -> Expr:
+        return rebuilt(self.among(e, around), around, self.inside)
+
+    def among(self, e: Expr, around: Around) -> Expr:
+        """``e`` of the first rows of all; itself where it is of no first rows, or not of these."""
         match e:
             case Top(_, var, of, order):
                 if (rows := _rows(of, around, var, order)) is not None and rows.are_ordered(order, var):
-                    e = evolve(e, of=self._among(e, rows))
+                    return evolve(e, of=self._among(e, rows))
             case Group(_, var, of, None, (Fold(_, "max" | "min" as fn, (t,)) as fold,)):
                 order = (Order(t, descending=fn == "max"),)
                 if (rows := _rows(of, around, var, order)) is not None and rows.are_ordered(order, var):
                     values = evolve(rows, head=replace_elem(t, {var: rows.head}))
                     first = Top(e.site, var, of, (evolve(order[0], by=Var(var)),), 1)
-                    e = evolve(e, of=self._among(first, values), folds=(evolve(fold, args=(Var(var),)),))
+                    return evolve(e, of=self._among(first, values), folds=(evolve(fold, args=(Var(var),)),))
             case Group(_, var, of, None, (Fold(_, "any", args) as fold,)):
                 if (rows := _rows(of, around, var, asked=args)) is not None:
                     first = Top(e.site, var, of, (Order(Var(var)),), 1)
-                    e = evolve(e, of=self._among(first, rows), folds=(evolve(fold, args=()),))
-        return rebuilt(e, around, self.inside)
+                    return evolve(e, of=self._among(first, rows), folds=(evolve(fold, args=()),))
+        return e
 
     def _among(self, t: Top, rows: "_Rows") -> Expr:
         """Of the first rows of all, with one more for each of the others, those of which the conditions are true."""

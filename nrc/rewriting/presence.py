@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from attrs import frozen
+
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around, passed
 from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
@@ -55,11 +57,19 @@ def asks_for_some(e: Term) -> bool:
     return False
 
 
-def where_asked(e: Expr, around: Around, rule: Callable[[Expr, Around, Names], Expr]) -> Expr:
+@frozen
+class Fresh:
+    """Names of ``variables`` and ``sites`` that there are not yet."""
+
+    variables: Names
+    sites: Names
+
+
+def where_asked(e: Expr, around: Around, rule: Callable[[Expr, Around, Fresh], Expr]) -> Expr:
     """``e`` as the ``rule`` makes it, with names for what is new; itself where nothing asks for some row."""
     if not any(asks_for_some(n) for n in nodes(e)):
         return e
-    return passed(e, lambda apart: rule(apart, around, free_names(apart)[0]))
+    return passed(e, lambda apart: rule(apart, around, Fresh(*free_names(apart))))
 
 
 def wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:

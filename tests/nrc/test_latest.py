@@ -15,7 +15,7 @@ from ripplenest.nrc.rewriting.latest import latest
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
-from ripplenest.nrc.syntax import Group
+from ripplenest.nrc.syntax import Group, Top
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.walk import canonical, nodes, unique_binders
 
@@ -46,6 +46,14 @@ def of_groups(around: str, own: str, holds: str) -> tuple[str, str, str]:
     return GROUP + around, own, f"o.h <=> k.h and {holds}"
 
 
+def in_turn(one: str, other: str, op: str, by: str) -> str:
+    """How one value is compared with another, or two of a row with two of another."""
+    if not by:
+        return f"{one} {op} {other}"
+    a, b = (f"{x.rpartition('.')[0]}.{by}" for x in (one, other))
+    return f"({one} {op[0]} {other} or {one} = {other} and {a} {op} {b})"
+
+
 def term(c: Choices) -> tuple[str, str]:
     kind = c.pick([*ROWS])
     rows, of = ROWS[kind]
@@ -58,13 +66,16 @@ def term(c: Choices) -> tuple[str, str]:
     own = own if not c.one_in(6) else own.replace("q.g", c.pick(("q.h", "7")))
     later, before = c.pick((("<", "<="), ("<", "<="), ("<", "<"), (">", ">="), (">", ">"), ("<=", "<=")))
     edge = c.pick(("o.v", "o.v", "o.v", "o.w")) if field != "r" else "o.r"
-    holds = c.pick((f"{a} {before} {edge}", f"{a} {later} {edge}", f"{edge} {'>' if later[0] == '<' else '<'} {a}"))
+    by = c.pick(("g", "g", "v")) if field in "vw" and c.one_in(3) else ""
+    later_a, before_b = in_turn(a, b, later, by), in_turn(b, edge, before, by)
+    after_c = f"{edge} {'>' if later[0] == '<' else '<'} {a}" if not by else in_turn(a, edge, later, by)
+    holds = c.pick((in_turn(a, edge, before, by), in_turn(a, edge, later, by), after_c))
     if c.one_in(9):
         holds = "a.g >= 0"
     equal = c.pick(("g", "h", "", ""))
     joined = f" and o.{equal} = a.{equal}" if equal else ""
     beside = [f"b.{equal} = {c.pick('ao')}.{equal}"] if equal else []
-    asked = " and ".join([f"{a} {later} {b}", f"{b} {before} {edge}", *beside][:: c.pick((1, -1))])
+    asked = " and ".join([later_a, before_b, *beside][:: c.pick((1, -1))])
     within, head, fold = c.pick(
         (
             ("true", asked, "any(x)"),
@@ -97,6 +108,7 @@ def test_they_say_the_same(case: tuple[tuple[str, str], dict[str, BagValue]]) ->
     if found is not e and meant:
         COUNTS[kind] += 1
         COUNTS["of the others"] += "b.g = a.g" in text or "b.h = a.h" in text
+        COUNTS["in turn"] += any(isinstance(n, Top) for n in nodes(found))
         COUNTS["of unions"] += UNION in text
         COUNTS["of groups"] += GROUP in text
         COUNTS["shown"] += ", f: " in text
