@@ -22,8 +22,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
     """
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
-            place = place_asked(c, var, rel)
-            kept = binding(c, free_vars(place))
+            place = place_asked(c, var, rel, alone=not fails)
+            kept = binding(c, free_vars(place), alone=not fails)
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
             is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
@@ -32,13 +32,13 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
 
 
-def binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
+def binding(c: Comprehension, needed: frozenset[str], alone: bool = True) -> dict[str, Rel]:
     """The generators ``needed``, and those that say for which places of a group these are read."""
     rels, todo, found = dict(c.generators), [*needed], set(needed)
     while todo:
         var = todo.pop()
         if isinstance(rel := rels[var], Total):
-            more = free_vars(place_asked(c, var, rel)) - found
+            more = free_vars(place_asked(c, var, rel, alone)) - found
             found |= more
             todo += more
     return {var: rel for var, rel in c.generators if var in found}

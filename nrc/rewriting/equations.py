@@ -61,21 +61,38 @@ def _sites(label: Elem, c: Comprehension) -> frozenset[Site]:
     return frozenset(t.sites) if isinstance(t, Label) else frozenset()
 
 
-def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
+def place_asked(c: Comprehension, var: str, rel: Grouped, alone: bool = True) -> InL:
     """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
-    found = place_told(c, var, rel)
+    found = place_told(c, var, rel, alone)
     assert found is not None
     return found
 
 
-def place_told(c: Comprehension, var: str, rel: Grouped) -> InL | None:
-    """The same; None where ``c`` reads rows of several places."""
+def place_told(c: Comprehension, var: str, rel: Grouped, alone: bool = True) -> InL | None:
+    """The same; None where ``c`` reads rows of several places. It is of one source, where one tells it ``alone``: the
+    others need not be there for the place to be asked for."""
     site = rel.place
     own = Proj(Var(var), "label")
     pairs = [*equations(c, EQUALITIES)]
-    told = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
-    told = {**{a: b for a, b in _absent(c) if free_vars(a) == {var}}, **told}
-    return _label(own, site, told)
+    pairs += _composed(pairs)
+    absent: dict[Elem, Elem] = {a: b for a, b in _absent(c) if free_vars(a) == {var}}
+    told = {a: b for a, b in pairs if var in free_vars(a) and var not in free_vars(b)}
+    found = _label(own, site, {**absent, **told})
+    of = free_vars(found) if alone and found is not None else frozenset()
+    sources = (x for x in c.variables() if len(of) > 1 and x in of)
+    ways = (_label(own, site, {**absent, **dict(_told_by(x, var, pairs))}) for x in sources)
+    return next((way for way in ways if way is not None), found)
+
+
+def _told_by(x: str, var: str, pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:
+    """What of the row ``var`` is equated with something of x, also by way of others."""
+    for a in dict.fromkeys(a for a, _ in pairs if var in free_vars(a)):
+        known, todo = {a}, [a]
+        while todo:
+            more = [b for own, b in pairs if own == todo[-1] and b not in known]
+            todo = [*todo[:-1], *more]
+            known.update(more)
+        yield from ((a, b) for b in known if free_vars(b) == {x})
 
 
 def _absent(c: Comprehension) -> Iterator[tuple[OutL, Lit]]:
