@@ -47,11 +47,20 @@ def edge(c: Elem, by: Elem, descending: bool, types: Mapping[str, Type]) -> tupl
         case Call(fn, (a, b)) if fn in SWAPPED:
             for own, other, says in ((a, b, fn), (b, a, SWAPPED[fn])):
                 if own == by and says in BEHIND[descending]:
-                    return other, says == BEHIND[descending][0]
+                    return _as_wide(other, elem_type(by, types), types), says == BEHIND[descending][0]
             last = _Last(elem_type(by, types), fn in ("lt", "gt"), descending, types)
             found = (last.up_to(d) for own, d, upper, _ in compared([c]) if own == by and upper is descending)
             return next((value for value in found if value is not None), None), False
     return None, False
+
+
+def _as_wide(value: Elem, t: Type, types: Mapping[str, Type]) -> Elem:
+    """A decimal of fewer digits as one of the type ``t`` of other decimals, by a sum with 0; else as it is."""
+    own = elem_type(value, types)
+    match own, t:
+        case Base("decimal", _, p, s), Base("decimal", _, most, scale) if p - s < most - scale and s <= scale:
+            return Call("add_decimal", (value, Lit(Decimal(0).scaleb(-scale), Base("decimal", False, most - 1, scale))))
+    return value
 
 
 @frozen

@@ -29,7 +29,7 @@ def kept(c: Choices) -> Kept:
 
 
 @pytest.mark.xdist_group("first rows behind edges")
-@law(kept, examples=many(90, 3000))
+@law(kept, examples=many(140, 3000))
 def test_law_6_behind_edges(given: Kept) -> None:
     """After each batch the view is its query on what is there then, and each map is what it would be if it was built;
     however few places are read at once."""
@@ -47,6 +47,8 @@ def check(case: Case, mode: Materialize, force_domain: bool) -> None:
     COUNTS["ties"] += any(".behind]" in m.name for m in edges)
     calls = (n.fn for m in stages.program.maps for n in nodes(m.term) if isinstance(n, Call))
     COUNTS["moved"] += any(fn.startswith(("at_most", "at_least")) for fn in calls)
+    terms = (m.term for m in stages.program.maps if m.name.startswith("O/"))
+    COUNTS["products"] += any(isinstance(n, Call) and n.fn == "mul_decimal" for t in terms for n in nodes(t))
     running = Running.start(plan, case.parts)
     assert running.nested() == evaluate(meant, case.db)
     for parts, batch in case.steps():
@@ -73,4 +75,5 @@ def test_enough_was_met() -> None:
     for what in ("open", "closed", "ascending", "descending", "groups", "changed", "several"):
         assert COUNTS[what] > many(8, 400), COUNTS
         assert COUNTS[f"{what} so far"] > many(4, 200), COUNTS
-    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved", "changed between")), COUNTS
+    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved")), COUNTS
+    assert all(COUNTS[what] > many(2, 60) for what in ("products", "changed between")), COUNTS

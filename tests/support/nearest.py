@@ -60,6 +60,8 @@ class Nearest(Correlated):
         moves = bool(moving) and not self.c.one_in(3)
         by, edge = self.c.pick(moving if moves else pairs)
         descending = self.c.number(2) == 1
+        if moves and self.c.one_in(4):
+            return self.between(by, edge, descending, of, inner, scope)
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
         first: Elem = Call(behind, self.moved(by, edge, inner) if moves else (by, edge))
         if self.c.one_in(3):  # those on the edge are told by more
@@ -79,12 +81,25 @@ class Nearest(Correlated):
             rows = For("_", Pred(condition), rows)
         return self.first(For(VAR, of, rows), descending, scope)
 
+    def between(self, by: Elem, edge: Elem, descending: bool, of: Expr, inner: Scope, scope: Scope) -> Expr:
+        """The first rows in some order of those that begin at an edge, and end some way from it; or of those of which
+        what is multiplied begins there."""
+        kind, fn = getattr(elem_type(edge, scope.pi), "kind", ""), "le" if descending else "ge"
+        conditions = [Call(fn, (by, edge)), self.end(by, edge, descending, inner)]
+        if kind in ("int", "long") and self.c.one_in(2):
+            times = Lit(self.c.pick((-2, 2, 3)), INT if kind == "int" else LONG)
+            conditions = [Call(fn, (Call(f"mul_{kind}", (by, times)), edge))]
+        rows: Expr = Sng(Tuple((("c0", self.c.pick([p for p, _ in inner.base_paths() if root(p) == VAR])),)))
+        for condition in conditions:
+            rows = For("_", Pred(condition), rows)
+        return self.first(For(VAR, of, rows), self.c.number(2) == 1, scope)
+
     def end(self, by: Elem, edge: Elem, descending: bool, scope: Scope) -> Elem:
         """Where rows end that begin at an edge: some way from it."""
         kind = elem_type(edge, scope.pi)
         assert isinstance(kind, Base)
         fn = {"date": "days_after", "timestamp": "micros_after"}.get(kind.kind, f"add_{kind.kind}")
-        way = Lit((1 + self.c.number(4)) * (-1 if descending else 1), INT if kind.kind == "int" else LONG)
+        way = Lit(self.c.pick((1, 2, 3, 1000)) * (-1 if descending else 1), INT if kind.kind == "int" else LONG)
         return Call(self.c.pick((("gt", "ge"), ("lt", "le"))[not descending]), (by, Call(fn, (edge, way))))
 
     def moved(self, by: Elem, edge: Elem, scope: Scope) -> tuple[Elem, Elem]:
