@@ -281,6 +281,11 @@ def replace_let(e: Expr, name: str, by: Expr) -> Expr:
             return rebuild(e, again, lambda t: t, dictionary)
 
 
+def read_by(terms: Iterable[Term]) -> frozenset[str]:
+    """The element variables that any of them reads."""
+    return frozenset[str]().union(*map(free_vars, terms))
+
+
 def free_vars(term: Term) -> frozenset[str]:
     """The for-variables (context Π) that occur free in ``term``; found once for each node."""
     found: frozenset[str] | None = getattr(term, "free", None)

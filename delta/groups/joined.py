@@ -29,7 +29,7 @@ from ripplenest.nrc.rewriting.computed import by_computed
 from ripplenest.nrc.rewriting.equations import place_told
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Tuple
-from ripplenest.nrc.walk import free_vars, nodes
+from ripplenest.nrc.walk import free_vars, nodes, read_by
 from ripplenest.shred.domains import binding
 
 
@@ -131,6 +131,6 @@ def _others(c: Comprehension, among: Maps) -> Iterator[tuple[Join, Sequence[Elem
             place = place_told(c, var, rel)
             args = dict(place.args) if place is not None else {}
             alone = [t for p, t in args.items() if p not in rel.computed] if among.windows[rel.name] else []
-            read = frozenset[str]().union(*map(free_vars, args.values()))
+            read = read_by(args.values())
             for join in among.joins(c, binding(c, read), alone):
                 yield join, [t for t in args.values() if free_vars(t) & join.read], rel.name

@@ -21,7 +21,7 @@ from ripplenest.delta.groups.exists import Equated, equated
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
 from ripplenest.nrc.rewriting.presence import is_presence
 from ripplenest.nrc.syntax import TRUE, Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_vars, read_by
 
 Total = tuple[str, Group]  # a fold, and what its row is called
 
@@ -60,7 +60,7 @@ def _folds(e: Expr) -> tuple[list[Total], Expr]:
 
 
 def _read(between: Sequence[Total]) -> frozenset[str]:
-    return frozenset[str]().union(*(free_vars(g) for _, g in between))
+    return read_by(g for _, g in between)
 
 
 def _after(between: Sequence[Total], e: Expr) -> Expr:
@@ -80,7 +80,7 @@ def _join(
         return None
     rows = chain(g.of, g.var)
     own = rows.own
-    around = frozenset[str]().union(*(free_vars(source) for _, source in rows.generators)) - own
+    around = read_by(source for _, source in rows.generators) - own
     divided = _divided(rows, own, around)
     if divided is None:
         return None

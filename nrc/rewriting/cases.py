@@ -31,7 +31,7 @@ from ripplenest.nrc.rewriting.sharing import shared
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
-from ripplenest.nrc.walk import free_vars, nodes, rebuild, replace_part
+from ripplenest.nrc.walk import free_vars, nodes, read_by, rebuild, replace_part
 
 MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
 CASES = 12  # that a row may be in
@@ -121,7 +121,7 @@ def _splits(c: Call, around: Around) -> bool:
     all rows."""
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
-    free = frozenset[str]().union(*map(free_vars, others))
+    free = read_by(others)
     several = (equal for x, equal in shared(around).items() if x in free)
     if not free or not free <= _moving(around) or len(own) != 1 or any(own[0] in equal for equal in several):
         return False

@@ -10,7 +10,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts
 from ripplenest.nrc.syntax import Call, Elem
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import read_by
 
 STRICT = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
 
@@ -34,7 +34,7 @@ class InTurn:
     def of(self, own: AbstractSet[str]) -> "InTurn | None":
         """The same, by values of ``own`` rows and others of none of these."""
         ways = (self, self.swapped)
-        return next((w for w in ways if _read(w.values) <= own and not _read(w.others) & own), None)
+        return next((w for w in ways if read_by(w.values) <= own and not read_by(w.others) & own), None)
 
 
 def in_turn(c: Elem) -> InTurn | None:
@@ -62,7 +62,3 @@ def _first(way: Elem, others: Sequence[Elem]) -> InTurn | None:
                 then = then.towards(fn)
                 return InTurn(then.fn, (a, *then.values), (b, *then.others))
     return None
-
-
-def _read(terms: Sequence[Elem]) -> AbstractSet[str]:
-    return frozenset[str]().union(*map(free_vars, terms))

@@ -70,7 +70,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, read_by, rebuild_elem, replace_elem
 
 CHAIN = 32  # summands that are added one by one
 
@@ -298,7 +298,7 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
 
 def _read(c: Comprehension) -> Comprehension:
     """``c`` without totals of all rows of which nothing is read: there is one row of each."""
-    read = frozenset[str]().union(*map(free_vars, (c.head, *c.conditions, *c.times)))
+    read = read_by((c.head, *c.conditions, *c.times))
     own = [(x, rel) for x, rel in c.generators if x in read or not _is_one(rel)]
     return c if len(own) == len(c.generators) else evolve(c, generators=tuple(own))
 

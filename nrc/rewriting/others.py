@@ -54,7 +54,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.types import Type
-from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
+from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, read_by, replace_elem
 
 ROW, KEY = "row", "key"
 
@@ -184,7 +184,7 @@ def _rows(
     edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types) or _is_edge(c, own)]
     across = [c for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
     equal = [*bags_of(own, inner), *(equated(c, own) for c in across)]
-    free = frozenset().union(*map(free_vars, [*values, *reached, *edges])) - own
+    free = read_by([*values, *reached, *edges]) - own
     if any(v in equal for v in values) or are_one(equal, free, around):
         return None
     if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *conditions)):
