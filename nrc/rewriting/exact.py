@@ -24,6 +24,7 @@ from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference
 from ripplenest.nrc.rewriting.integers import of_integers
 from ripplenest.nrc.rewriting.normal import is_sure
+from ripplenest.nrc.rewriting.solved import of_moments, of_sums
 from ripplenest.nrc.syntax import Call, Elem, Expr, Lit
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
@@ -56,13 +57,26 @@ def exact_elem(t: Elem) -> Elem:
             return Call(op, (_marked(a), _marked(b)))
         case Call("or"):
             return _tied(t)
+        case Call("eq", (a, b)):
+            return _solved(a, b) or t
     return _made(t)
+
+
+def _solved(a: Elem, b: Elem) -> Elem | None:
+    """Solved for columns, if it equates what is added."""
+    kinds = [n.fn.rpartition("_")[2] for n in (a, b) if isinstance(n, Call) and n.fn in DECIMAL]
+    if kinds and _room(a, b) > 0:
+        return of_sums(_decimal(a), _decimal(b), kinds[0])
+    return of_moments(a, b)
 
 
 def _again(t: Elem) -> Elem:
     t = rebuild_elem(t, _again)
-    if isinstance(t, Call) and t.fn == "or":
-        return _tied(t)
+    match t:
+        case Call("or"):
+            return _tied(t)
+        case Call("eq", (a, b)) if of_integers(t) is None and (found := _solved(a, b)) is not None:
+            return found
     if not _adds(t) or (asked := of_integers(t)) is None:
         return _made(t)
     return t if _adds(found := _made(asked)) else found
