@@ -34,7 +34,7 @@ from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
-from ripplenest.nrc.rewriting.sharing import are_one, bags_of, compared_with, equated, own_rows, rows_of
+from ripplenest.nrc.rewriting.sharing import are_one, bags_of, compared_with, equated, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     Call,
@@ -44,9 +44,7 @@ from ripplenest.nrc.syntax import (
     For,
     Group,
     Order,
-    Plus,
     Proj,
-    Rel,
     Sng,
     Term,
     Top,
@@ -67,9 +65,8 @@ def others(e: Expr, keys: Keys, unions: bool = False) -> Expr:
 
 
 def is_other(c: Elem, own: AbstractSet[str], inner: Around) -> bool:
-    """Whether ``c`` says of the one row that is ``own`` that it is not the one with a certain key."""
-    (var, *more) = own
-    return not more and var in inner.rows and _other(c, var, inner.rows[var].key) is not None
+    """Whether ``c`` says of one of the rows that are ``own`` that it is not the one with a certain key."""
+    return any(_other(c, var, inner.rows[var].key) is not None for var in inner.rows.keys() & own)
 
 
 def are_first_of_all(g: Group, around: Around) -> bool:
@@ -128,17 +125,19 @@ class _Others:
 
 @frozen
 class _Rows:
-    """The rows ``head`` of the rows ``var`` of a relation or bag of which conditions of these are true, ``own``, and of
-    what is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value, and each of
-    those that are ``reached`` that what orders them first, ``by``, has not come as far as one. All have a value by
-    ``types``.
+    """The rows ``head`` of those ``own`` that ``of`` is made of, for which ``mine`` is true, and what is ``around``
+    them. Each of the ``others`` says that the ``key`` of the row ``var``, which tells all of them, is not a certain
+    value, and each of those that are ``reached`` that what orders them first, ``by``, has not come as far as one. All
+    have a value by ``types``; ``of`` itself has said what was ``said``.
     """
 
+    of: Expr
+    own: AbstractSet[str]
     var: str
     key: tuple[str, ...]
-    source: Expr
     head: Elem
-    own: Sequence[Elem]
+    said: Sequence[Elem]
+    mine: Sequence[Elem]
     around: Sequence[Elem]
     others: Sequence[Elem]
     reached: Sequence[Elem]
@@ -150,34 +149,36 @@ class _Rows:
         """All of them, with their keys, if these are asked for."""
         key = [(KEY, Proj(Var(self.var), name)) for name in self.key]
         there = has_value(self.by, self.types) if self.reached else ()
-        return For(self.var, self.source, where([*self.own, *there], Sng(Tuple(((ROW, self.head), *key)))))
+        return without(self.of, self.said, [*self.mine, *there], Tuple(((ROW, self.head), *key)))
 
     def are_ordered(self, order: Sequence[Order], var: str) -> bool:
         """Whether ``order``, of a row ``var``, is one of those of all rows around, and always has a value."""
         found = [replace_elem(o.by, {var: self.head}) for o in order]
-        return all(free_vars(t) <= {self.var} and is_total(t, self.types) for t in found)
+        return all(free_vars(t) <= self.own and is_total(t, self.types) for t in found)
 
 
 def _rows(
     e: Expr, around: Around, row: str, order: Sequence[Order] = (), asked: Sequence[Elem] = ()
 ) -> _Rows | None:
-    """The rows of ``e``, as a ``row`` in this ``order``, if they are those of a relation but for some that only their
+    """The rows of ``e``, as a ``row`` in this ``order``, if they are stored ones but for some that only their
     conditions leave out, and so for several of the rows around them; those for which is true what is ``asked``."""
-    inner, conditions, head = rows_of(e, around, frozenset(), totals=True)
+    inner, every, head = rows_of(e, around, frozenset(), totals=True)
     own = own_rows(inner, around)
-    if head is None or len(own) != 1 or not all(_is_known(c, inner) for c in conditions):
+    if head is None or not own or not all(_is_known(c, inner) for c in every):
         return None
-    (var,) = own
-    of = inner.rows[var]
-    if not order and of.key:
-        more = (simplify_elem(replace_elem(t, {row: head})) for t in asked)
-        conditions = [*conditions, *(c for t in more for c in conjuncts(t))]
+    more = [c for t in asked for c in conjuncts(simplify_elem(replace_elem(t, {row: head})))]
+    conditions = [*every, *more]
+    var = _main(conditions, own, inner)
+    of = None if var is None else inner.rows[var]
+    if not order:
+        if var is None or of is None or not of.key:
+            return None
         head = Proj(Var(var), of.key[0])
     by = [simplify_elem(replace_elem(o.by, {row: head})) for o in order[:1]]
-    said = [(c, _other(c, var, of.key)) for c in conditions]
+    said = [(c, _other(c, var, of.key)) for c in conditions if var is not None and of is not None]
     known = [(c, v) for c, v in said if v is not None and free_vars(v) <= around.rows.keys()]
     reached = [c for c in conditions for t in by if reaches(c, t, order[0].descending, own)]
-    if not (known or reached) or (of.holder is None and not isinstance(of.source, Rel | Plus)):
+    if not (known or reached):
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]
@@ -190,8 +191,24 @@ def _rows(
     if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *conditions)):
         return None
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
-    key = of.key[:1] if apart else ()
-    return _Rows(var, key, of.source, head, mine, theirs, apart, reached, by[0] if by else head, inner.types)
+    key = of.key[:1] if apart and of is not None else ()
+    by_first = by[0] if by else head
+    return _Rows(e, own, var or "", key, head, every, mine, theirs, apart, reached, by_first, inner.types)
+
+
+def _main(conditions: Sequence[Elem], own: AbstractSet[str], inner: Around) -> str | None:
+    """The row of which is said that it is another one, if its key tells all rows that are joined with it, beside what
+    all have that are equated with the same."""
+    among = evolve(inner, true=(*inner.true, *conditions))
+    sides = (c.args for c in conditions if isinstance(c, Call) and c.fn in ("eq", "same"))
+    equal = {a for pair in sides for a, b in (pair, pair[::-1]) if free_vars(a) <= own and not free_vars(b) & own}
+    for var in inner.rows:
+        key = inner.rows[var].key
+        if var in own and any(_other(c, var, key) is not None for c in conditions):
+            joined = own & inner.rows.keys() - {var}
+            if not joined or joined <= among.told({Proj(Var(var), key[0]), *equal, *bags_of(own, inner)}).keys():
+                return var
+    return None
 
 
 def _is_edge(c: Elem, own: AbstractSet[str]) -> bool:

@@ -16,7 +16,10 @@ CODES = {
     NOT_PUBLISHED: "done and committed, but a published table could not be written; do not repeat the command",
     PIPE_CLOSED: "the reader of stdout has gone",
 }
-MEND = "mend what it says, then ripplenest publish STATE; do not repeat this command"
+MEND = (
+    "mend what it says, then ripplenest publish STATE, "
+    "ripplenest publish STATE VIEW PATH --rebuild, which writes the table whole; do not repeat this command"
+)
 
 
 def codes() -> str:

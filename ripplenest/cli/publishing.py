@@ -20,6 +20,7 @@ AnyView = Annotated[str | None, typer.Argument(metavar="VIEW", help="A view to p
 AnyPlace = Annotated[str | None, typer.Argument(metavar="PATH", help="Where it is to be published.")]
 Layout = Literal["nested", "shredded"]
 AnyLayout = Annotated[Layout | None, typer.Option(help="As it is published; else nested.")]
+Rebuild = Annotated[bool, typer.Option("--rebuild", help="Write the table whole, whatever it shows.")]
 NOTHING = "nothing was changed"
 
 
@@ -28,6 +29,7 @@ def publish(
     view: AnyView = None,
     path: AnyPlace = None,
     layout: AnyLayout = None,
+    rebuild: Rebuild = False,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -39,12 +41,14 @@ def publish(
         raise typer.BadParameter("a view and a path, or neither", param_hint="VIEW PATH")
     if layout is not None and view is None:
         raise typer.BadParameter("of a view that is published at a path", param_hint="--layout")
+    if rebuild and view is None:
+        raise typer.BadParameter("of a view that is published at a path", param_hint="--rebuild")
     with open_state(state, catalogue) as db:
         with changing(NOTHING):
             if view is None or path is None:
                 done = db.catch_up()
             else:
-                first = db.publish(view, path, _layout(db, view, path, layout))
+                first = db.publish(view, path, _layout(db, view, path, layout), rebuild=rebuild)
                 done = (first, *(p for p in db.catch_up() if p.changed))  # it has nothing left to be caught up with
         _print(done, as_json)
 

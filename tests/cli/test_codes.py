@@ -155,7 +155,7 @@ def test_what_is_published_and_no_longer(state: Path, run: Any, tmp_path: Path) 
     done = run("adopt", state, "big", wrong)
     assert done.exit_code == REFUSED and "there is no table to adopt" in done.stderr and "publish" in done.stderr
     assert not wrong.exists() and version(state) == 9
-    for half in (("big",), ("--layout", "nested")):
+    for half in (("big",), ("--layout", "nested"), ("--rebuild",)):
         assert run("publish", state, *half).exit_code == REFUSED
     done = run("publish", state, "skus", table, "--layout", "shredded")
     with rn.open(state, engine="local", catch_up=False) as db:
@@ -163,6 +163,8 @@ def test_what_is_published_and_no_longer(state: Path, run: Any, tmp_path: Path) 
     assert done.exit_code == DONE and f"skus: version 10 is published, {rows} rows written" in done.stdout
     for again in (("publish",), ("publish", state, "skus", table), ("adopt", state, "skus", table)):
         assert run(*(again if len(again) > 1 else (*again, state))).exit_code == DONE  # its layout is known
+    done = run("publish", state, "skus", table, "--rebuild")
+    assert done.exit_code == DONE and f"skus: version 10 is published, {rows} rows written" in done.stdout
     assert run("unpublish", state, "skus", wrong).exit_code == REFUSED
     done = run("unpublish", state, "skus", table)
     assert done.exit_code == DONE and "0 publications left" in done.stdout

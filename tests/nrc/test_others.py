@@ -32,6 +32,13 @@ ROWS = {
 KEYS = {"K": ("id",), "A": ("id",), "B": ("id",), "E": ("id",), "E.es": ("id",)}
 BAG = "for e in E "
 UNION = "(A ⊎ for y in A where y.v > 1 union sng(y))"
+JOINED = (  # with rows b of A, and a value of what is joined
+    ("for j in B where j.id = b.v union ", "j.h"),
+    ("for j in B where j.id = b.w union ", "j.g"),
+    ("for j in B where j.g = b.v union ", "j.h"),  # of which there may be several
+    ("for j in B where j.id = 1 union ", "j.g"),
+    ("for t in fold[t](y in (for q in B where q.g = b.v union sng(q.h)) of m: max(y)) union ", "t.m"),
+)
 NAMES = Environment(dict(ROWS))
 COUNTS: Counter[str] = Counter()
 
@@ -54,7 +61,9 @@ def bag(c: Choices, a: str) -> tuple[str, str]:
         ("⟨id: b.id, v: b.v, w: b.w⟩", "x.{}"), ("⟨v: b.v, w: b.w, r: b.r⟩", "x.{}"), ("⟨v: b.v, w: b.w⟩", "x.{}"),
         ("⟨in: ⟨v: b.v, w: b.w⟩, g: b.g⟩", "x.in.{}"),
     ))  # fmt: skip
-    return f"for b in A where {where} union sng({head})", row.format(by)
+    joined, value = c.pick([*JOINED]) if c.one_in(3) else ("", "")
+    head = head.replace("w: b.w", f"w: {value or 'b.w'}")
+    return f"for b in A where {where} union {joined}sng({head})", row.format(by)
 
 
 def first(c: Choices, a: str, n: int) -> str:
@@ -88,7 +97,7 @@ def limits(e: Expr) -> Counter[int]:
     return Counter(n.limit for n in nodes(e) if isinstance(n, Top))
 
 
-@law(lambda c: (term(c), SMALL.draw(c)), examples=many(900, 20_000))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(1_000, 20_000))
 def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagValue]]) -> None:
     e = simplify(unique_binders(parse_expr(case[0], NAMES)))
     found, meant = others(e, KEYS, UNION in case[0]), evaluate(e, case[1])
@@ -99,6 +108,8 @@ def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagV
         COUNTS[kind] += bool(made and meant) and kind in case[0]
     COUNTS["of a field that may be NULL"] += bool(made and meant) and "d.to" in case[0]
     COUNTS["in bags"] += bool(made and meant) and BAG in case[0]
+    COUNTS["joined"] += bool(made and meant) and " j in B" in case[0]
+    COUNTS["with totals"] += bool(made and meant) and "fold[t" in case[0]
     COUNTS["of unions"] += bool(made and meant) and UNION in case[0]
     COUNTS["several"] += sum(made.values()) > 1
     COUNTS["others than two"] += case[0].count("b.id !=") > 1 and found is not e and bool(meant)
