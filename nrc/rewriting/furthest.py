@@ -20,7 +20,7 @@ from ripplenest.nrc.rewriting.ends import edge, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.others import are_first_of_all, is_other
-from ripplenest.nrc.rewriting.presence import is_certain, is_known, wanted
+from ripplenest.nrc.rewriting.presence import is_certain, wanted
 from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -107,7 +107,7 @@ class _Rows:
         return found if not others or are_first_of_all(found.group(self.g), around) else None
 
     def _never_fail(self) -> bool:
-        return all(is_known(c, self.inner) and is_total(c, self.inner.types) for c in self.conditions)
+        return all(is_certain(c, self.inner) for c in self.conditions)
 
 
 @frozen
