@@ -99,6 +99,7 @@ class _Told:
             case False:
                 return Call("not", (some,))
 
+
 @frozen
 class _Way:
     """What the ``value`` of the ``furthest`` row is said to be, or not, and what is ``around``."""
