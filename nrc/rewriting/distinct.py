@@ -13,6 +13,13 @@ c: ``1 + len({b.v for b in E if b.game == a.game and b.v > a.v})``, the place of
 the square of a game, and all of them read when one comes; now those of a game are kept once, and what is counted of
 them is a window (``ripplenest/plan/windows.py``).
 
+    for s in γ_α(x ∈ (for b in R where c and (t, r) ≤ (v, w) union sng(h)); k) union e′
+        ⟶  for s in γ_α(x ∈ (for b in R where c union sng(h)); k) union
+               for y in τ_β(1; x ∈ (for b in R where c and k = s.k union sng(⟨t, r⟩)); t, r) union
+               for _ in p((y.t, y.r) ≤ (v, w)) union e′
+
+So it is with values that are compared in turn (``in_turn.py``): then the first row of each group says it.
+
 Law: ⟦distinct e⟧ = ⟦e⟧.
 """
 
@@ -25,15 +32,16 @@ from ripplenest.nrc.functions.folds import result_type
 from ripplenest.nrc.paths import reads_whole
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
+from ripplenest.nrc.rewriting.in_turn import in_turn
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import is_total, where
-from ripplenest.nrc.rewriting.presence import is_certain, is_known
+from ripplenest.nrc.rewriting.presence import Fresh, is_certain, is_known
 from ripplenest.nrc.rewriting.sharing import bags_of, compared_with, equated, is_shared, own_rows, rows_of, without
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Proj, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Order, Proj, Top, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Type
-from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
+from ripplenest.nrc.types import Base, Type, places
+from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
 
 ROW, BY, FIRST = "row", "by", "first"
 
@@ -42,14 +50,14 @@ def distinct(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not any(isinstance(n, Group) and n.keys for n in nodes(e)):
         return e
-    return passed(e, lambda apart: _inside(apart, Around(keys, unions=unions)))
+    return passed(e, lambda apart: _inside(apart, Around(keys, unions=unions), Fresh(*free_names(apart))))
 
 
-def _inside(e: Expr, around: Around) -> Expr:
+def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
     match e:
         case For(s, Group(_, _, _, (_, *_)) as g, body) if (rows := _rows(g, around)) is not None:
-            e = rows.asked(s, g, body, around) or e
-    return rebuilt(e, around, _inside)
+            e = rows.asked(s, g, body, around) or rows.asked_in_turn(s, g, body, around, fresh) or e
+    return rebuilt(e, around, lambda c, here: _inside(c, here, fresh))
 
 
 @frozen
@@ -97,6 +105,30 @@ class _Rows:
         keys = tuple((name, replace_elem(t, own)) for name, t in g.keys or ())
         of = evolve(g, of=without(g.of, dropped, (), row), keys=keys, folds=(fold,))
         return For(s, of, where(conditions, body))
+
+    def asked_in_turn(self, s: str, g: Group, body: Expr, around: Around, fresh: Fresh) -> Expr | None:
+        """The same of values that are compared in turn, by the first row of each group; None where they are not."""
+        every = [(c, found) for c in self.across if (t := in_turn(c)) is not None and (found := t.of(self.own))]
+        if len(every) != 1 or g.folds or not all(map(self._is_ordered, every[0][1].values)):
+            return None
+        (c, asked), names = every[0], places(len(every[0][1].values))
+        equal = [*self.bags, *(equated(t, self.own) for t in self.across if t != c)]
+        if not all(is_shared(equal, other, around) for other in asked.others):
+            return None
+        x, first = fresh.variables.fresh(g.var), fresh.variables.fresh(s)
+        alike = [Call("same", (replace_elem(t, {g.var: self.head}), Proj(Var(s), name))) for name, t in g.keys or ()]
+        row = Tuple(tuple(zip(names, asked.values, strict=True)))
+        order = tuple(Order(Proj(Var(x), name), descending=asked.fn in ("gt", "ge")) for name in names)
+        said: Elem = c
+        for name, value in zip(names, asked.values, strict=True):
+            said = put(said, value, Proj(Var(first), name))
+        top = Top(fresh.sites.fresh(g.site), x, without(g.of, [c], alike, row), order, 1)
+        of = evolve(g, of=without(g.of, [c], (), self.head))
+        return For(s, of, For(first, top, where([said], body)))
+
+    def _is_ordered(self, value: Elem) -> bool:
+        """Whether it always has a value, or is NULL, which comes last and is compared with nothing."""
+        return isinstance(elem_type(value, self.types), Base) and is_total(value, self.types)
 
     def _of_keys(self, a: _Asked, s: str, g: Group) -> Elem:
         """What is asked, of the keys of the row ``s``."""

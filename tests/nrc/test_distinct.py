@@ -26,7 +26,7 @@ from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
-from ripplenest.nrc.syntax import Expr, Group
+from ripplenest.nrc.syntax import Expr, Group, Top
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
 
@@ -41,6 +41,9 @@ def compared(c: Choices) -> str:
     if c.one_in(6):
         one, another = c.pick(((one, "k.at"), (one, "2"), (f"{one} + 1", another), (one, f"{another} - 1")))
     op = c.pick(("<", "<=", ">", ">="))
+    if c.one_in(5):  # by two values, in turn
+        one, another, by = f"b.{own}", f"a.{other}", c.pick("gvvh")
+        return f"({one} {op[0]} {another} or {one} = {another} and b.{by} {op} a.{by})"
     return c.pick((f"{one} {op} {another}", f"{another} {op} {one}"))
 
 
@@ -103,6 +106,7 @@ def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
     for fn in fresh:
         COUNTS[fn] += bool(meant)
     COUNTS["of keys"] += found is not e and not fresh and bool(meant)
+    COUNTS["in turn"] += any(isinstance(n, Top) for n in nodes(found)) and bool(meant)
     COUNTS["left"] += found is e
     COUNTS["in bags"] += BAG in case[0] and found is not e and bool(meant)
     COUNTS["of unions"] += unions and found is not e and bool(meant)
