@@ -189,7 +189,7 @@ def test_the_recipes_of_the_guide(tmp_path: Path) -> None:
     """They are kept through batches as they are evaluated without the compiler."""
     made = program(chapter() + CLOCK, tmp_path, {})
     views = [view for view in made.values() if isinstance(view, rn.View)]
-    assert len(views) == 12
+    assert len(views) == 13
     with rn.open(tmp_path / "state", engine="local", policy="incremental") as db:
         filled(db, made, 80)
         with warnings.catch_warnings():
