@@ -249,7 +249,9 @@ def test_windows_are_not_stored(tmp_path: Path) -> None:
                 b.insert("S", [{**one, "id": i, "begin": i, "end": i, "v": i * 37 % 101}])
             read.append(b.report.rows_read)
         assert sorted(read)[100] < 30 and max(read) < 600, read
-        assert db.view("largest").rows() == largest(S=db.relation("S").rows()) and db.verify()
+        rows = db.relation("S").rows()
+        near = {a["id"]: [b["v"] for b in rows if a["begin"] - 200 < b["begin"] <= a["begin"]] for a in rows}
+        assert db.view("largest").rows() == [{"id": i, "v": max(found)} for i, found in near.items()] and db.verify()
 
 
 def test_a_place_is_followed_as_far_as_it_changes(tmp_path: Path) -> None:
