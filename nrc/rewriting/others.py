@@ -10,7 +10,8 @@ where k is the key of R, so that one row at most has the value v (of m such valu
 v is of rows around it, of which several have the same c: ``rn.top(3, [b for b in P if b.kind == a.kind and b.id !=
 a.id], key=...)``, the most alike of the others. Rows would be kept in order for each row around them, |R|²/groups of
 them, and all those of its group read when a row comes; now those of a group are kept once, and what lies behind its
-first n + 1 concerns nobody. So it is with ``min``.
+first n + 1 concerns nobody. So it is with ``min``, and with rows that are joined, or have totals, if b.k tells all of
+those that stand beside b.
 
     τ_α(n; x ∈ (for b in R where c and t ≥ v union sng(t)); x desc)
         ⟶  τ_α(n; x ∈ (for y in τ_β(n; x ∈ (for b in R where c union sng(⟨row: t⟩)); x.row desc)
