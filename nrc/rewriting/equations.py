@@ -73,8 +73,8 @@ def place_told(c: Comprehension, var: str, rel: Grouped, alone: bool = True) -> 
     others need not be there for the place to be asked for."""
     site = rel.place
     own = Proj(Var(var), "label")
-    pairs = [*equations(c, EQUALITIES)]
-    pairs += _composed(pairs)
+    known = [*equations(c, EQUALITIES)]
+    pairs = [*known, *_composed(known)]
     absent: dict[Elem, Elem] = {a: b for a, b in _absent(c) if free_vars(a) == {var}}
     told = {a: b for a, b in pairs if var in free_vars(a) and var not in free_vars(b)}
     found = _label(own, site, {**absent, **told})

@@ -72,7 +72,7 @@ def is_other(c: Elem, own: AbstractSet[str], inner: Around) -> bool:
 
 def are_first_of_all(g: Group, around: Around) -> bool:
     """Whether what the first row is that ``g`` folds is asked of the first rows of all."""
-    return (_Others(Names(frozenset()), Names(frozenset())).among(g, around)) is not g
+    return _Others(Names(frozenset()), Names(frozenset())).of_first(g, around) is not g
 
 
 def _is_of_first(e: Term) -> bool:
@@ -90,9 +90,9 @@ class _Others:
     sites: Names
 
     def inside(self, e: Expr, around: Around) -> Expr:
-        return rebuilt(self.among(e, around), around, self.inside)
+        return rebuilt(self.of_first(e, around), around, self.inside)
 
-    def among(self, e: Expr, around: Around) -> Expr:
+    def of_first(self, e: Expr, around: Around) -> Expr:
         """``e`` of the first rows of all; itself where it is of no first rows, or not of these."""
         match e:
             case Top(_, var, of, order):

@@ -17,8 +17,8 @@ CODES = {
     PIPE_CLOSED: "the reader of stdout has gone",
 }
 MEND = (
-    "mend what it says, then ripplenest publish STATE, "
-    "ripplenest publish STATE VIEW PATH --rebuild, which writes the table whole; do not repeat this command"
+    "mend what it says, then ripplenest publish STATE; where others changed the table, "
+    "ripplenest publish STATE VIEW PATH --rebuild, which writes it whole; do not repeat this command"
 )
 
 

@@ -171,6 +171,16 @@ def test_what_is_published_and_no_longer(state: Path, run: Any, tmp_path: Path) 
     assert run("publish", state).stdout == "nothing is published from this state\n" and (table / "flat").is_dir()
 
 
+def test_a_table_that_others_changed_is_written_whole(state: Path, table: Path, run: Any) -> None:
+    """By what the message says."""
+    deltalake.DeltaTable(str(table)).delete("id > 0")
+    done = run("publish", state)
+    assert done.exit_code == NOT_PUBLISHED and "others changed the Delta table" in done.stderr
+    assert "ripplenest publish STATE VIEW PATH --rebuild" in done.stderr
+    assert run("publish", state, "big", table, "--rebuild").exit_code == DONE and shown(table) == 20
+    assert run("publish", state).exit_code == DONE
+
+
 def test_something_wrong_that_was_found(state: Path, run: Any, tmp_path: Path) -> None:
     (tmp_path / "v.nrc").write_text("view v = [x | x in R]", encoding="utf-8")
     assert run("check", tmp_path / "v.nrc").exit_code == WRONG

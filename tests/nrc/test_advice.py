@@ -1,7 +1,6 @@
 """Advice is true: what a view cannot contain is refused with a form that compiles, and that gives the rows that were
 meant, also where the view is kept: terms that are evaluated are refused there that are no view."""
 
-import importlib.util
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.written import module
 
 import ripplenest as rn
 from ripplenest.nrc.errors import QueryError, Unsupported
@@ -376,12 +376,7 @@ def made(tmp_path: Path) -> Made:
 
     def make(expr: str) -> Any:
         path = tmp_path / "orders.py"
-        path.write_text(f"{HEAD}{ABOVE}\n@rn.view\ndef v(O: Bag[Order], C: Bag[Customer]):\n    return {expr}\n")
-        spec = importlib.util.spec_from_file_location("orders", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return module(path, f"{HEAD}{ABOVE}\n@rn.view\ndef v(O: Bag[Order], C: Bag[Customer]):\n    return {expr}\n")
 
     return make
 

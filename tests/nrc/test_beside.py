@@ -1,11 +1,10 @@
 """None and [] take their types from what stands beside them: rows are those that Python makes."""
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.in_order import in_order
+from support.written import module
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.surface.beside import NO_ROW, NOTHING
@@ -77,6 +76,7 @@ REFUSED: list[tuple[str, str, type[RipplenestError], str]] = [
     ('[{"ns": None}] + [{"ns": m.ns} for m in M]', "None", TypeMismatch, "a bag cannot be joined with None"),
     ('[{"x": {"y": None}["y"]}] + [{"x": m.x} for m in M]', "None", Unsupported, "None has no type here"),
     ("[*rn.top(2, M, key=lambda m: a_pair(m)), *M]", "None", Unsupported, "None has no type here"),
+    ('[{"x": m.x} for m in M] * [{"x": None}]', "None", Unsupported, "None has no type here"),
     ('[{"n": len([None])}] + [{"n": m.id} for m in M]', "None", Unsupported, "None has no type here"),
 ]
 
@@ -84,15 +84,9 @@ REFUSED: list[tuple[str, str, type[RipplenestError], str]] = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A module of a function for each expression."""
-    path: Path = tmp_path_factory.mktemp("beside") / "beside.py"
     every = [e for e, _ in TYPED] + [e for e, *_ in REFUSED]
-    path.write_text(HEAD + "".join(f"\ndef f{n}(M: Bag[R]):\n    return {e}\n" for n, e in enumerate(every)))
-    spec = importlib.util.spec_from_file_location("beside", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    text = HEAD + "".join(f"\ndef f{n}(M: Bag[R]):\n    return {e}\n" for n, e in enumerate(every))
+    return module(tmp_path_factory.mktemp("beside") / "beside.py", text)
 
 
 @pytest.mark.parametrize(("n", "row"), [*enumerate(t for _, t in TYPED)], ids=[e for e, _ in TYPED])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import importlib.util
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.written import module
 
 from ripplenest.nrc import types as t
 from ripplenest.nrc.errors import UnknownName
@@ -247,12 +247,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], A
 
     def make(expr: str) -> Any:
         path: Path = folder / f"v{next(count)}.py"
-        path.write_text(TEMPLATE.replace("EXPR", expr), encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return module(path, TEMPLATE.replace("EXPR", expr))
 
     yield make
     del sys.modules["test_dsl_data"]

@@ -1,6 +1,5 @@
 """What a view cannot contain: each error has the user's file, line and column, a caret line and the nearest form."""
 
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.written import module
 
 import ripplenest as rn
 from ripplenest import explain
@@ -357,12 +357,7 @@ STATEMENTS: list[tuple[str, str, type[QueryError], str]] = [
 def load(tmp_path: Path) -> Callable[[str], Any]:
     def make(text: str) -> Any:
         path = tmp_path / "films.py"
-        path.write_text(text, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location("films", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return module(path, text)
 
     return make
 

@@ -66,7 +66,7 @@ def term(c: Choices) -> tuple[str, str]:
     own = own if not c.one_in(6) else own.replace("q.g", c.pick(("q.h", "7")))
     later, before = c.pick((("<", "<="), ("<", "<="), ("<", "<"), (">", ">="), (">", ">"), ("<=", "<=")))
     edge = c.pick(("o.v", "o.v", "o.v", "o.w")) if field != "r" else "o.r"
-    by = c.pick(("g", "g", "h", "v")) if field in "vw" and c.one_in(3) else ""
+    by = c.pick(("g", "g", "h", "v")) if c.one_in(3) else ""
     later_a, before_b = in_turn(a, b, later, by), in_turn(b, edge, before, by)
     after_c = f"{edge} {'>' if later[0] == '<' else '<'} {a}" if not by else in_turn(a, edge, later, by)
     holds = c.pick((in_turn(a, edge, before, by), in_turn(a, edge, later, by), after_c))

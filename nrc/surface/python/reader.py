@@ -77,6 +77,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _record([*zip(places(len(elts)), elts, strict=True)], scope)
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
+        case ast.BinOp(left, ast.Mult() as op, right):  # pairs, whose sides are of types of their own
+            return _binary(op, scope.read(left), scope.read(right), scope)
         case ast.BinOp(left, op, right):
             one, other = beside.side_by_side([partial(scope.read, left), partial(scope.read, right)], scope.wanted)
             return _binary(op, one, other, scope)
