@@ -29,7 +29,7 @@ def kept(c: Choices) -> Kept:
 
 
 @pytest.mark.xdist_group("first rows behind edges")
-@law(kept, examples=many(140, 3000))
+@law(kept, examples=many(140, 7000))
 def test_law_6_behind_edges(given: Kept) -> None:
     """After each batch the view is its query on what is there then, and each map is what it would be if it was built;
     however few places are read at once."""
@@ -75,5 +75,4 @@ def test_enough_was_met() -> None:
     for what in ("open", "closed", "ascending", "descending", "groups", "changed", "several"):
         assert COUNTS[what] > many(8, 400), COUNTS
         assert COUNTS[f"{what} so far"] > many(4, 200), COUNTS
-    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved")), COUNTS
-    assert all(COUNTS[what] > many(2, 60) for what in ("products", "changed between")), COUNTS
+    assert all(COUNTS[what] > many(2, 200) for what in ("ties", "moved", "products", "changed between")), COUNTS

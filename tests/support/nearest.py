@@ -60,7 +60,7 @@ class Nearest(Correlated):
         moves = bool(moving) and not self.c.one_in(3)
         by, edge = self.c.pick(moving if moves else pairs)
         descending = self.c.number(2) == 1
-        if moves and self.c.one_in(4):
+        if moves and self.c.one_in(2):
             return self.between(by, edge, descending, of, inner, scope)
         behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
         first: Elem = Call(behind, self.moved(by, edge, inner) if moves else (by, edge))
