@@ -70,6 +70,25 @@ def named(Customers: Bag[Customer]) -> list[Any]:
     return [{"key": r["key"], "same": s.key} for r in rows for s in same if s.key == r["key"]]
 
 
+@rn.record
+class Part:
+    name: str
+    price: Decimal[12, 2]
+    since: datetime.date | None = None
+
+
+@rn.record
+class Buyer:
+    key: int
+    parts: list[Part]
+    rate: float = 1
+
+
+@rn.view
+def buyers(Customers: Bag[Customer]) -> list[Buyer]:
+    return [Buyer(c.custkey, [Part(i.part, i.price) for o in c.orders for i in o.items]) for c in Customers]
+
+
 @rn.view
 def twice(Customers: Bag[Customer], Old: Bag[Customer]) -> Bag[Any]:
     return Customers * Old + [(a, b) for a in Customers for b in Old]
@@ -95,6 +114,7 @@ def main() -> None:
             b.at("Customers", custkey=1)["orders"].at_all(orderkey=2).items.delete([ITEM])
         assert b.report.version > version and b.report.rows_in["Customers"] == 1
         assert view.rows() == bulk(customers.rows()) and db.verify(deep=True).ok and db.usage.bytes
+        assert buyers([ANN]) == [{"key": 1, "parts": [{"name": "bolt", "price": 1, "since": None}], "rate": 1}]
         assert [row["part"] for row in tags([ANN])] == ["bolt", "bolt"] and twice([ANN], []) == changed([], [])
         for entry in db.history(3):
             print(entry.version, entry.time.isoformat(), entry.note.get("kind"))

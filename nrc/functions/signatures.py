@@ -7,6 +7,7 @@ from ripplenest.nrc.values import MAX_DIGITS
 
 Rule = Callable[[Sequence[Base]], Base | None]
 """The result type, or None when the arguments do not fit."""
+WIDER = {"int": ("long", "double"), "long": ("double",)}
 
 
 def fixed(result: Base, *kinds: str) -> Rule:
@@ -69,6 +70,14 @@ def to_decimal(args: Sequence[Base]) -> Base | None:
         return None
     digits = {"int": decimal(10, 0), "long": decimal(20, 0), "decimal": args[0]}
     return digits.get(args[0].kind)
+
+
+def is_within(t: Base, wider: Base) -> bool:
+    """Whether each value of ``t`` that is not NULL is one of ``wider``, or a number that it has, too."""
+    if wider.kind != "decimal":
+        return t.kind == wider.kind or wider.kind in WIDER.get(t.kind, ())
+    digits = to_decimal([t])
+    return digits is not None and wider_decimal([digits, wider]) == maybe_null(wider, False)
 
 
 def joined(args: Sequence[Base]) -> Base | None:

@@ -36,6 +36,14 @@ def side_by_side(sides: Sequence[Read], wanted: Type | None) -> list[Reading]:
     return [r if _is_whole(r, both) else read(known) for read, r in zip(sides, found, strict=True)]
 
 
+def declared(read: Read, known: Type, site: str, names: Names) -> Reading:
+    """What is read where it is said to be of a type: what is nothing is of that, if nothing beside it says another."""
+    found = read(NOTHING)
+    if isinstance(found, Untyped):
+        return typed(found, known, site, names)
+    return read(known) if isinstance(found, Element | BagTerm) and _lacks(found.type) else found
+
+
 def typed(reading: Reading, wanted: Type | None, site: str, names: Names) -> Reading:
     """A value, where one of a type is ``wanted``: what is nothing, of that type. Raises Unsupported where nothing says
     which it is, and TypeMismatch for None as a bag."""

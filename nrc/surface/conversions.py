@@ -1,4 +1,5 @@
-"""By which conversion values of several types become of one, as sides of ``a if c else b`` and rows of ⊎ must be."""
+"""By which conversion values of several types become of one, as sides of ``a if c else b`` and rows of ⊎ must be, and
+those of one type become of another, as the values of fields must be."""
 
 from collections.abc import Sequence
 
@@ -34,6 +35,24 @@ def conversion(types: Sequence[Type]) -> str | None:
             return DATE
         case _ if "bool" in kinds and kinds <= NUMBERS | {"bool"}:
             return ONE_OR_NONE
+    return None
+
+
+def towards(found: Type, wanted: Type) -> str | None:
+    """As ``conversion``, where it is known which of both there must be."""
+    match found, wanted:
+        case Base(kind), Base(other) if kind == other != "decimal":
+            return "`rn.coalesce(x, ...)`, what stands for NULL" if found.nullable > wanted.nullable else None
+        case Base(kind), Base("decimal") if kind in EXACT:
+            return f"`rn.decimal(x, {wanted.precision}, {wanted.scale})`"
+        case Base(kind), Base("double") if kind in NUMBERS:
+            return "`float(x)`"
+        case Base(kind), Base("long") if kind in NUMBERS | {"string"}:
+            return "`int(x)`"
+        case Base(kind), Base("string") if kind in WITH_TEXT:
+            return "`str(x)`"
+        case Base("timestamp"), Base("date"):
+            return DATE
     return None
 
 

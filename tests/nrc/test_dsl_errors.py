@@ -311,7 +311,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[time.time() for m in M]", "time.time()", Unsupported, "non-deterministic"),
     ("[abs(m.year, 1) for m in M]", "abs(m.year, 1)", Unsupported, "one argument"),
     ("[str(object=m.year) for m in M]", "str(object=m.year)", Unsupported, "without keywords"),
-    ("[Movie(m.name) for m in M]", "Movie(m.name)", Unsupported, "a dict"),
+    ("[Movie(m.name) for m in M]", "Movie(m.name)", Unsupported, "without year, made"),
     ("[eval('1') for m in M]", "eval('1')", Unsupported, "a call of eval"),
     ("[(lambda x: x)(m) for m in M]", "lambda x: x", Unsupported, "written with def"),
     ("[n for n in range(1000)]", "range(1000)", Unsupported, "a relation that holds them"),

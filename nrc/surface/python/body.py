@@ -13,8 +13,8 @@ from attrs import evolve
 
 from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.beside import side_by_side
-from ripplenest.nrc.surface.python import choices, hints, truths
+from ripplenest.nrc.surface.beside import declared, side_by_side
+from ripplenest.nrc.surface.python import choices, hints, returned, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, enclose, fit
 from ripplenest.nrc.surface.records import BAGS, annotation_type
@@ -24,8 +24,11 @@ from ripplenest.nrc.types import Type
 
 def read_body(scope: Scope) -> Reading:
     """What the function returns, with its parameters as they are in ``scope``."""
+    statements, known = _without_docstring(scope.source.tree.body), returned.declared(scope.source)
     with scope.located(scope.source.tree):
-        return _read(_without_docstring(scope.source.tree.body), scope)
+        if known is None:
+            return _read(statements, scope)
+        return declared(partial(_branch, statements, scope), known, scope.site, scope.session.names)
 
 
 def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:

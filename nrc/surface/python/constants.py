@@ -126,7 +126,7 @@ def rows(value: object, node: ast.expr) -> ast.List | None:
     if len(value) > MOST:
         what = f"a collection of {len(value)} constants is not gone through"
         raise Unsupported(what, wanted=f"at most {MOST}", possible=["a relation that holds them"])
-    return ast.fix_missing_locations(ast.copy_location(ast.List([_written(v) for v in scalars.ordered(value)]), node))
+    return ast.fix_missing_locations(ast.copy_location(ast.List([written(v) for v in scalars.ordered(value)]), node))
 
 
 def made_of(reading: Reading) -> tuple[str, ...] | None:
@@ -135,13 +135,13 @@ def made_of(reading: Reading) -> tuple[str, ...] | None:
     return ("`[x for x in XS]`, a row of each, outside of the view `XS = [...]`",) if is_held else None
 
 
-def _written(value: object) -> ast.expr:
+def written(value: object) -> ast.expr:
     """A constant as it would be written: parts of tuples and lists are constants, too."""
     match value:
         case tuple():
-            return ast.Tuple([_written(v) for v in value])
+            return ast.Tuple([written(v) for v in value])
         case list():
-            return ast.List([_written(v) for v in value])
+            return ast.List([written(v) for v in value])
         case dict():
-            return ast.Dict([ast.Constant(k) for k in value], [_written(v) for v in value.values()])
+            return ast.Dict([ast.Constant(k) for k in value], [written(v) for v in value.values()])
     return ast.Constant(cast("Any", value))

@@ -35,7 +35,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Match: ("a match statement", f"if statements, or {CONDITIONAL}"),
     ast.AugAssign: ("an augmented assignment", "`x = x + ...`"),
     ast.FunctionDef: ("a function inside of the function", "a function written with def, outside of the view"),
-    ast.ClassDef: ("a class", "a dict, `{'name': ...}`, for the rows of the result"),
+    ast.ClassDef: ("a class", "`@rn.record` above the class; a dict, `{'name': ...}`"),
     ast.Try: ("a try statement", "a condition that keeps the failing rows out"),
     ast.With: ("a with statement", "assignments and one return"),
     ast.Raise: ("a raise statement", "a condition that keeps the rows out"),
@@ -293,7 +293,7 @@ def of_call(function: object) -> Unsupported:
     if hasattr(function, "__wrapped__"):
         return of_decorated(name)
     if isinstance(function, type):
-        return unsupported(f"a new {name}", "a dict, `{'name': ...}`, for the rows of the result")
+        return unsupported(f"a new {name}", "`@rn.record` above the class; a dict, `{'name': ...}`")
     return unsupported(f"a call of {name}", "operators, other views, and helper functions written with def")
 
 

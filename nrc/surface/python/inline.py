@@ -22,6 +22,7 @@ from ripplenest.nrc.surface.python import (
     elapsed,
     functions,
     hints,
+    made,
     moments,
     ranking,
     rings,
@@ -34,7 +35,7 @@ from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
 from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit, is_bag
-from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.surface.records import annotation_type, is_record
 from ripplenest.nrc.syntax import Flatten
 from ripplenest.nrc.types import Bag, Base
 
@@ -92,7 +93,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if function is list and len(node.args) == 1:
         return as_bag(aggregates.listed(node.args[0], scope))
     if function is dict and len(node.args) <= 1:
-        return scope.read(_display(node), scope.wanted)
+        return scope.read(made.display(node), scope.wanted)
     if function is functions.coalesce:
         return choices.coalesce(_positional(node, scope, "coalesce"), scope)
     if function is functions.decimal:
@@ -108,18 +109,13 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     for constructor in scalars.CONSTRUCTORS:
         if function is constructor:
             return scalars.construct(constructor, *_arguments(node, scope))
+    if isinstance(function, type) and is_record(function):
+        return made.read(node, function, scope)
     if isinstance(function, Definition):
         return _view(node, function, scope)
     if isinstance(function, FunctionType) and not (hints.is_chance(function) or hints.is_of_library(function)):
         return _helper(node, function, scope)
     raise hints.of_call(function)
-
-
-def _display(node: ast.Call) -> ast.Dict:
-    """dict(row, name=value) as {**row, "name": value}."""
-    keys: list[ast.expr | None] = [None for _ in node.args]
-    keys += [None if w.arg is None else ast.copy_location(ast.Constant(w.arg), w) for w in node.keywords]
-    return ast.copy_location(ast.Dict(keys, [*node.args, *(word.value for word in node.keywords)]), node)
 
 
 def _flatten(args: list[Reading]) -> BagTerm:

@@ -79,10 +79,11 @@ def literal(value: object) -> Element | Untyped:
     if base is None or not isinstance(value, CONSTANTS):
         possible = ["bool, int, float, str, bytes, date, datetime and Decimal of at most 38 digits"]
         raise Unsupported("not a constant of a base type", got=describe(Static(value)), possible=possible)
-    return _literal(value, base)
+    return literal_of(value, base)
 
 
-def _literal(value: object, base: Base) -> Element:
+def literal_of(value: object, base: Base) -> Element:
+    """A constant of a type. Raises TypeMismatch for one that is not of it."""
     try:
         return Element(Lit(to_value(value, base, ""), base), base)
     except WrongValue as error:
@@ -213,7 +214,7 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
         case ast.Is() | ast.IsNot() if is_null and isinstance(left, BagTerm):
             raise _no_base(describe(left), "`x.xs is None` of a field; a bag that a view makes is never NULL")
         case ast.Is() | ast.IsNot() if is_null and settle(left) == Untyped("None"):  # a constant, or a parameter
-            return _literal(isinstance(op, ast.Is), BOOL)
+            return literal_of(isinstance(op, ast.Is), BOOL)
         case ast.Is() | ast.IsNot() if is_null:
             test = null_whole(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
@@ -308,7 +309,7 @@ def unary(op: ast.unaryop, operand: Reading) -> Element:
         case ast.USub(), Element(Lit(bool()), _, _):
             pass
         case ast.USub(), Element(Lit(int() | float() as n, base), _, _):
-            return _literal(-n, base)
+            return literal_of(-n, base)
         case ast.UAdd(), _:
             raise hints.unsupported("unary +", "the number itself")
         case ast.Invert(), _:
@@ -460,7 +461,7 @@ def decimal_of(args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Elemen
         most = greatest(digits, scale)
     except WrongValue as error:
         raise Unsupported(error.what, wanted=error.wanted, got=error.got) from error
-    return apply("rounded", [given["x"], _literal(most, Base("decimal", False, digits, scale))], "rn.decimal")
+    return apply("rounded", [given["x"], literal_of(most, Base("decimal", False, digits, scale))], "rn.decimal")
 
 
 CONSTRUCTORS: dict[Callable[..., object], tuple[str, ...]] = {

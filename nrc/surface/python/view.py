@@ -23,6 +23,7 @@ from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.reader import read
+from ripplenest.nrc.surface.python.returned import check_returned, declared
 from ripplenest.nrc.surface.python.scope import Scope, Session
 from ripplenest.nrc.surface.python.source import Definition, Source, read_source
 from ripplenest.nrc.surface.readings import BagTerm, as_bag
@@ -195,6 +196,8 @@ def _read(
             got, possible = ", ".join(sorted(unknown)), sorted(session.open)
             raise TypeMismatch("the view has no such ring variable", got=got, possible=possible)
         found = as_bag(reading)
+        if as_declared and (wanted := declared(source)) is not None:
+            check_returned(found, wanted)
         check_limits(found.expr)
         body = name_apart(found.expr)
         row = check(body).row
