@@ -113,10 +113,11 @@ MADE = [
     ("list[float | None]", "[None, None]", "double?"),
     ("list[list[int]]", "[[]]", "Bag(long)"),
     ("list[float]", "[m.id for m in M]", "long"),
-    ("list[Any]", '[{"x": none(), "y": by_id(m), "t": empty(m)} for m in M]', "⟨x: double?, y: double?, t: Bag(string)⟩"),
+    ("list[Any]", '[{"x": none(), "y": by_id(m), "t": empty(m)} for m in M]',
+     "⟨x: double?, y: double?, t: Bag(string)⟩"),
     ("list[dict[str, Any]]", '[{"x": unknown(m)} for m in M]', "⟨x: long⟩"),
     ("list[NowhereDefined]", "[m.id for m in M]", "long"),
-]
+]  # fmt: skip
 REFUSED: list[tuple[str, str, str, type[RipplenestError], str]] = [
     ("list[Any]", "[Line(sku='a') for m in M]", "Line(", Unsupported, "a new Line without amount"),
     ("list[Any]", "[Line('a', 1, no=2) for m in M]", "Line(", Unsupported, "Line has no such field"),
