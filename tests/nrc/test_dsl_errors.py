@@ -123,7 +123,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("M.append(1)", "M.append(1)", Unsupported, "xs + [x]"),
     ("[m.tags.intersection(m.tags) for m in M]", "m.tags.intersection(m.tags)", Unsupported, "rn.intersect(xs, ys)"),
     ("[m.tags.union(m.tags) for m in M]", "m.tags.union(m.tags)", Unsupported, "set(xs + ys)"),
-    ("[1 for m in M if m.tags.issubset(m.tags)]", "m.tags.issubset(m.tags)", Unsupported, "all(x in ys for x in xs)"),
+    ("[1 for m in M if m.tags.issubset(m.tags)]", "m.tags.issubset(m.tags)", Unsupported, "set(xs) <= set(ys)"),
     ("[{'s': m.tags - set(m.tags)} for m in M]", "m.tags - set(m.tags)", Unsupported, "rn.difference(xs"),
     ("flatten(M)", "flatten(M)", TypeMismatch, "bag of bags"),
     # scalars

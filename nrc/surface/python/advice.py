@@ -19,13 +19,17 @@ DIGITS = (
 AS_TEXT = "`str(int(x))`, or a field of its own, made text by who reads it: engines write such numbers in several ways"
 OF_DOUBLES = {"quotient": "`math.floor(a / b)`, of doubles", "mod": "`a - b * math.floor(a / b)`, of doubles"}
 NO_ROWS = "`not rn.exists(xs)`"
-SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
-OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
+SAME_ROWS = (
+    "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`; `set(xs) == set(ys)`, whatever"
+    " they have how often"
+)
+OTHER_ROWS = (
+    "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`; `set(xs) != set(ys)`, whatever they have"
+    " how often"
+)
 OF_SETS: dict[type[ast.cmpop], str] = {
-    ast.LtE: "`all(x in ys for x in xs)`: whether ys has all of them",
-    ast.GtE: "`all(y in xs for y in ys)`: whether xs has all of them",
-    ast.Lt: "`all(x in ys for x in xs) and not all(y in xs for y in ys)`: ys has all of them, and more",
-    ast.Gt: "`all(y in xs for y in ys) and not all(x in ys for x in xs)`: xs has all of them, and more",
+    op: f"`set(xs) {symbol} set(ys)`"
+    for op, symbol in ((ast.LtE, "<="), (ast.GtE, ">="), (ast.Lt, "<"), (ast.Gt, ">"))
 }
 
 COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))

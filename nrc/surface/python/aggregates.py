@@ -64,8 +64,11 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
     if node.keywords:
         hint = f"`rn.coalesce({name}(x.n for x in xs), 0)`, where there are none"
         raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", hint)
+    is_set = any(function is known for known in DISTINCT)
+    if is_set and not node.args:
+        return Untyped("[]")
     given = listed(_one(node, name), scope)
-    if any(function is known for known in DISTINCT):
+    if is_set:
         return distinct(given, scope)
     if function is len and not is_bag(given):
         return scalars.call(len, "length", [given])

@@ -9,7 +9,7 @@ from typing import Any, cast
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.python import advice, hints, scalars
 from ripplenest.nrc.surface.python.scope import Scope
-from ripplenest.nrc.surface.readings import Element, Reading, Static, Untyped, describe
+from ripplenest.nrc.surface.readings import Element, Reading, Static, Untyped, describe, is_bag
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base
 
@@ -127,6 +127,27 @@ def rows(value: object, node: ast.expr) -> ast.List | None:
         what = f"a collection of {len(value)} constants is not gone through"
         raise Unsupported(what, wanted=f"at most {MOST}", possible=["a relation that holds them"])
     return ast.fix_missing_locations(ast.copy_location(ast.List([written(v) for v in scalars.ordered(value)]), node))
+
+
+def beside_bags(readings: Sequence[Reading], node: ast.expr, scope: Scope) -> Sequence[Reading]:
+    """``readings``, of which a list or set of constants beside a bag is the bag that it would be written as."""
+    if not any(map(is_bag, readings)):
+        return readings
+    return [_as_bag(r.value, node, scope) or r if isinstance(r, Static) else r for r in readings]
+
+
+def as_set(reading: Reading, node: ast.expr, scope: Scope) -> Reading:
+    """A set of constants, of which a method is called, as the set that it would be written as."""
+    held = reading.value if isinstance(reading, Static) and isinstance(reading.value, set | frozenset) else None
+    return _as_bag(held, node, scope) or reading
+
+
+def _as_bag(value: object, node: ast.expr, scope: Scope) -> Reading | None:
+    written = rows(value, node) if isinstance(value, list | set | frozenset) else None
+    if written is None:
+        return None
+    is_set = written.elts and not isinstance(value, list)
+    return scope.read(ast.copy_location(ast.Set(written.elts), node) if is_set else written)
 
 
 def made_of(reading: Reading) -> tuple[str, ...] | None:

@@ -62,7 +62,7 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 OF_BAGS: dict[type[ast.AST], str] = {
     ast.BitAnd: "`rn.intersect(xs, ys)`, or `set(xs) & set(ys)`",
     ast.BitOr: "`xs + ys`, or `set(xs + ys)`, which has each row once",
-    ast.BitXor: "`(set(xs) - set(ys)) | (set(ys) - set(xs))`",
+    ast.BitXor: "`set(xs) ^ set(ys)`",
 }
 
 ARITHMETIC: dict[type[ast.AST], str] = {
@@ -159,8 +159,8 @@ METHODS = {
     "intersection": "`rn.intersect(xs, ys)`",
     "union": "`set(xs + ys)`",
     "difference": "`rn.difference(xs, ys)`",
-    "issubset": "`all(x in ys for x in xs)`",
-    "issuperset": "`all(y in xs for y in ys)`",
+    "issubset": "`set(xs) <= set(ys)`",
+    "issuperset": "`set(xs) >= set(ys)`",
     "format": "an f-string, `f'{a} {b}'`",
     "join": "`a + b` or an f-string, of fields; of a bag the bag itself, joined by who reads it, as it has no order",
     "replace": "`.replace(a, b)`, of all",

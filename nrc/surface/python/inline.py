@@ -45,7 +45,7 @@ def call(node: ast.Call, scope: Scope) -> Reading:
     if isinstance(node.func, ast.Attribute):
         if isinstance(node.func.value, ast.Dict):
             raise hints.of_dict()
-        receiver = scope.read(node.func.value)
+        receiver = constants.as_set(scope.read(node.func.value), node.func.value, scope)
         if not isinstance(receiver, Static):
             return _method(node, node.func.attr, receiver, scope)
         if isinstance(receiver.value, spans.Span) and not (node.args or node.keywords):
@@ -60,8 +60,10 @@ def call(node: ast.Call, scope: Scope) -> Reading:
     return _function(node, function.value, scope)
 
 
-def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Element:
+def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Reading:
     if is_bag(receiver):
+        if (found := sets.method(node, name, receiver, scope)) is not None:
+            return found
         raise hints.of_bag_method(name, describe(receiver))
     if not isinstance(receiver, Element):
         hint = hints.METHODS.get(name, "`[... for x in xs]`")

@@ -81,6 +81,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _binary(op, scope.read(left), scope.read(right), scope)
         case ast.BinOp(left, op, right):
             one, other = beside.side_by_side([partial(scope.read, left), partial(scope.read, right)], scope.wanted)
+            one, other = constants.beside_bags([one, other], node, scope)
             return _binary(op, one, other, scope)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
             return scalars.literal(-n)
@@ -104,7 +105,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
             first, others = elapsed.in_numbers(first, rights)
             among = lambda x, bag: aggregates.among(x, bag, scope)  # noqa: E731
-            return scalars.compare(first, ops, others, among, elapsed.unmoved)
+            of_sets = lambda a, op, b: sets.compared(op, [a, b], scope)  # noqa: E731
+            return scalars.compare(first, ops, others, among, of_sets, partial(_beside, node, scope))
         case ast.IfExp(test, body, orelse):
             cond = choices.truth(test, scope)
             if (is_so := truths.known(cond)) is not None:
@@ -343,6 +345,13 @@ def _range(node: ast.expr, scope: Scope) -> Static | None:
             with scope.located(node):
                 return Static(constants.span([scope.read(arg) for arg in args]))
     return None
+
+
+def _beside(node: ast.expr, scope: Scope, left: Reading, op: ast.cmpop, right: Reading) -> tuple[Reading, Reading]:
+    """The two sides of a comparison, as they are best compared."""
+    if not isinstance(op, ast.In | ast.NotIn):
+        left, right = constants.beside_bags([left, right], node, scope)
+    return elapsed.unmoved(left, op, right)
 
 
 def _part(node: ast.expr, scope: Scope) -> Reading:

@@ -181,11 +181,17 @@ def is_string(reading: Reading) -> TypeGuard[Element]:
 
 Beside = Callable[[Reading, ast.cmpop, Reading], tuple[Reading, Reading]]
 Among = Callable[[Reading, BagTerm], Element]
+OfSets = Callable[[Reading, ast.cmpop, Reading], Element | None]
 """Whether a value is one of the rows of a bag."""
 
 
 def compare(
-    left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]], among: Among, beside: Beside
+    left: Reading,
+    ops: Sequence[ast.cmpop],
+    rights: Sequence[Reading | Sequence[Reading]],
+    among: Among,
+    of_sets: OfSets,
+    beside: Beside,
 ) -> Element:
     """A chain of comparisons. A right side after ``in`` may be a sequence of its members. ``beside``: how two values
     are best compared."""
@@ -195,7 +201,8 @@ def compare(
         if not isinstance(before, Reading):
             raise hints.unsupported("a comparison after `in (...)`", "two comparisons, joined by `and`")
         one, other = beside(before, op, right) if isinstance(right, Reading) else (before, right)
-        results.append(_comparison(one, op, other, among))
+        found = of_sets(one, op, other) if isinstance(other, Reading) else None
+        results.append(found or _comparison(one, op, other, among))
         before = right
     first = results[0]
     assert isinstance(first, Element)
