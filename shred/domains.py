@@ -1,10 +1,10 @@
 """Dom_ι, the labels of a site that are in use, and Dom_α, the places of a group that are asked for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from attrs import evolve
 
-from ripplenest.nrc.rewriting.equations import place_asked
+from ripplenest.nrc.rewriting.equations import EQUALITIES, place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
@@ -33,7 +33,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
 
 
 def binding(c: Comprehension, needed: frozenset[str], alone: bool = True) -> dict[str, Rel]:
-    """The generators ``needed``, and those that say for which places of a group these are read."""
+    """The generators ``needed``, those that say for which places of a group these are read, and those by which they are
+    joined: without them, rows that have nothing to do with each other would be pairs."""
     rels, todo, found = dict(c.generators), [*needed], set(needed)
     while todo:
         var = todo.pop()
@@ -41,7 +42,25 @@ def binding(c: Comprehension, needed: frozenset[str], alone: bool = True) -> dic
             more = free_vars(place_asked(c, var, rel, alone)) - found
             found |= more
             todo += more
+    found |= {*_between(c, found)}
     return {var: rel for var, rel in c.generators if var in found}
+
+
+def _between(c: Comprehension, found: Set[str]) -> Iterator[str]:
+    """Sources on the ways by which those that are ``found`` are equated with each other."""
+    import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(var for var, rel in c.generators if var in found or not isinstance(rel, Grouped))
+    types = {var: rel.row for var, rel in c.generators}
+    for t in c.conditions:
+        ends = free_vars(t)
+        if len(ends) == 2 and ends <= graph.nodes and isinstance(t, Call) and t.fn in EQUALITIES and is_total(t, types):
+            graph.add_edge(*sorted(ends))
+    known = [var for var in graph if var in found]
+    for i, var in enumerate(known):
+        near = next((other for other in known[:i] if nx.has_path(graph, other, var)), var)
+        yield from nx.shortest_path(graph, near, var)
 
 
 def _tells(condition: Elem, rels: Mapping[str, Rel]) -> bool:

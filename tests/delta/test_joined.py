@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -12,6 +14,8 @@ from support.sizes import many
 from support.strategies import Case
 from support.updates import shredded_database
 
+import ripplenest as rn
+from ripplenest import Bag
 from ripplenest.delta import compile as compiling
 from ripplenest.delta.compile import Stages
 from ripplenest.delta.groups import joined
@@ -112,3 +116,67 @@ def test_enough_was_met() -> None:
     read = ("flat", "group", "dictionary", "domain", "joined")
     often = (*found, "without windows", *(f"read by {kind}" for kind in read))
     assert all(COUNTS[what] > many(2, 50) for what in often), COUNTS
+
+
+@rn.record
+class Customer:
+    id: int
+
+
+@rn.record
+class Order:
+    id: int
+    customer: int
+
+
+@rn.record
+class Return:
+    id: int
+    order: int
+    amount: int
+
+
+@rn.view
+def earlier(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
+    """A total of what two ends of a chain say."""
+    return [
+        {"id": r.id, "before": len([q for q in P if q.customer == c.id and q.id < r.order])}
+        for c in C for o in P if o.customer == c.id for r in R if r.order == o.id
+    ]  # fmt: skip
+
+
+@rn.view
+def running(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
+    """The same of what is joined itself."""
+    rows: list[Any] = [
+        {"customer": c.id, "id": r.id, "amount": r.amount}
+        for c in C for o in P if o.customer == c.id for r in R if r.order == o.id
+    ]  # fmt: skip
+    return [{"id": e.id, "sum": sum(x.amount for x in rows if x.customer == e.customer and x.id <= e.id)} for e in rows]
+
+
+@pytest.mark.parametrize("view", [earlier, running])
+def test_what_is_between_the_ends_of_a_chain_is_asked_for(view: rn.View, tmp_path: Path) -> None:
+    """Places were pairs of each customer with each return, of which no order says that they belong together."""
+    found = [(read_and_kept(view, n, tmp_path / str(n))) for n in (30, 90)]
+    (read, kept), (more_read, more_kept) = found
+    assert more_read <= read <= 40 and more_kept <= 3 * kept
+
+
+def read_and_kept(view: rn.View, n: int, path: Path) -> tuple[int, int]:
+    """The rows that two small batches read, and all that are stored."""
+    with rn.open(path, engine="local") as db:
+        for name, row in (("C", Customer), ("P", Order), ("R", Return)):
+            db.relation(name, row, key="id")
+        db.load("C", [Customer(c) for c in range(n)])
+        db.load("P", [Order(10 * c + k, c) for c in range(n) for k in range(3)])
+        db.load("R", [Return(r, 10 * r, r) for r in range(n // 3)])
+        db.create(view)
+        reports = []
+        for relation, row in (("C", Customer(-1)), ("R", Return(-1, 11, 5))):
+            with db.batch() as b:
+                b.insert(relation, [row])
+            reports.append(b.report)
+        assert db.verify(deep=n == 30).ok
+        snapshot = db._store.snapshot()
+        return sum(r.rows_read for r in reports), sum(map(snapshot.size, snapshot.tables))

@@ -1,11 +1,17 @@
-"""The labels that a product makes: folds beside them are left out that say nothing but which place they are of."""
+"""The labels that a product makes: folds beside them are left out that say nothing but which place they are of. And the
+places it asks for: what joins their sources is not left out."""
 
+from collections import Counter
+
+import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import LONG, Label, Record, Site
-from ripplenest.shred.domains import labels_made
+from ripplenest.shred.domains import binding, labels_made
 
 BAG, PLACE = Site("ι", (("a", LONG),)), Site("G", (("p", LONG), ("q", LONG)))
 ROW = Record((("a", LONG), ("b", LONG)))
@@ -45,3 +51,31 @@ def test_folds_that_say_nothing_else(label: Elem, conditions: tuple[Elem, ...], 
     assert "".join(var for var, _ in found.generators) == left
     asked = tuple(t for t in conditions if left == "xsy" or t == eq(A, C))
     assert found.conditions == asked and found.head == Tuple((("a", label),))
+
+
+COUNTS: Counter[str] = Counter()
+NAMES = "abcdef"
+
+
+PAIRS = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), st.sampled_from(["eq", "same", "eq", "lt"]))
+
+
+@given(st.lists(PAIRS, min_size=3, max_size=9), st.sets(st.sampled_from(NAMES), min_size=1, max_size=4))
+def test_sources_that_are_joined_stay_joined(pairs: list[tuple[str, str, str]], needed: set[str]) -> None:
+    """And none is kept that is not on a way between two that are needed."""
+    conditions = tuple(Call(fn, (Proj(Var(x), "a"), Proj(Var(y), "b"))) for x, y, fn in pairs)
+    c = Comprehension(tuple((x, R) for x in NAMES), conditions, Tuple(()))
+    kept = binding(c, frozenset(needed))
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(NAMES)
+    graph.add_edges_from((x, y) for x, y, fn in pairs if fn != "lt")
+    assert needed <= kept.keys() <= {x for part in nx.connected_components(graph) if part & needed for x in part}
+    own = graph.subgraph(kept)
+    assert nx.number_connected_components(own) == sum(bool(p & needed) for p in nx.connected_components(graph))
+    assert all(x in needed or own.degree(x) > 1 for x in kept)
+    COUNTS["more than needed"] += len(kept) > len(needed)
+    COUNTS["none more"] += len(kept) == len(needed) > 1
+
+
+def test_enough_was_met() -> None:
+    assert COUNTS["more than needed"] > 5 and COUNTS["none more"] > 5
