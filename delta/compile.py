@@ -9,7 +9,8 @@ cancel. It is linear, and so maintained like any map; readers see each label wit
 many is harmless.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -220,10 +221,14 @@ def _maps(
     view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool, fresh: Callable[[str], str]
 ) -> tuple[Sites, tuple[Map, ...]]:
     """Definitions, and the maps of the flat term ``h``, of these and of groups; those that pass on in the order of
-    their turns. Groups that would read each other in a circle are copied."""
+    their turns. Groups that would read each other in a circle are asked for without each other, or copied."""
+    apart: frozenset[str] = frozenset()
     while True:
-        flat, passing, tables = _unordered(view, h, sites, cuts, force_domain)
+        flat, passing, tables = _unordered(view, h, sites, cuts, force_domain, apart)
         found = circle(passing)
+        if found - apart:
+            apart |= found
+            continue
         if not found:
             every = {m.name: m for m in with_joins((flat, *_inner_last(passing), *tables))}
             flat, *tables = (every.pop(m.name) for m in (flat, *tables))
@@ -232,8 +237,11 @@ def _maps(
         sites, cuts = opened(h, sites, cuts, [s for s in domains if domain_name(view, s) in found], fresh)
 
 
-def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool) -> tuple[Map, list[Map], list[Map]]:
-    """The flat map, those that pass on, and the dictionaries."""
+def _unordered(
+    view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool, apart: Collection[str]
+) -> tuple[Map, list[Map], list[Map]]:
+    """The flat map, those that pass on, and the dictionaries. Domains that are ``apart`` read no group that does not
+    say alone which places there are."""
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
@@ -242,7 +250,8 @@ def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: boo
     groups = [m for c in cuts for m in _cut(view, c, kept[c.definition.site.name])]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
     readers = [flat, *tables, *groups]
-    domains += [_places(view, c, readers) for c in cuts if kept[c.definition.site.name].domain or tops.has_edge(c)]
+    asked = [c for c in cuts if kept[c.definition.site.name].domain or tops.has_edge(c)]
+    domains += [_places(view, c, readers, apart) for c in asked]
     domains += [
         tops.places(c, domain_name(view, c.name), domain_name(view, c.definition.site.name))
         for c in cuts
@@ -279,7 +288,8 @@ def _ask_themselves(view: str, alike: Alike, h: Expr, sites: Sites, force_domain
     domains = {domain_name(view, c.name) for c in alike.cuts if tops.has_edge(c)}
     if not domains:
         return False
-    _, passing, _ = _unordered(view, alike.term(h), tuple(map(alike.definition, sites)), alike.cuts, force_domain)
+    apart, closed = [domain_name(view, c.name) for c in alike.cuts], tuple(map(alike.definition, sites))
+    _, passing, _ = _unordered(view, alike.term(h), closed, alike.cuts, force_domain, apart)
     return any(domains & found for found in circles(passing))
 
 
@@ -291,13 +301,15 @@ def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
     return tops.all_rows(c, kept), tops.first_rows(c, domain_name(view, c.name))
 
 
-def _places(view: str, c: Cut | Ranking, readers: list[Map]) -> Map:
+def _places(view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[str]) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
     fails = any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(c.definition.body))
-    products = tuple(asked for m in readers for p in m.products for asked in places_asked(p, c.site, fails))
+    name = domain_name(view, c.name)
+    asked = (places_asked(p, c.site, fails, name not in apart) for m in readers for p in m.products)
+    products = tuple(itertools.chain.from_iterable(asked))
     row = domain_row(c.site)
     why = f"the places of {c.name} in use"
-    return Map(domain_name(view, c.name), MapKind.DOMAIN, row, term(products, row), products, c.site, why)
+    return Map(name, MapKind.DOMAIN, row, term(products, row), products, c.site, why)
 
 
 def _dictionary(view: str, d: DictLit, kept: KeptDictionary) -> Map:

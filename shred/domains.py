@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from attrs import evolve
 
-from ripplenest.nrc.rewriting.equations import EQUALITIES, place_asked
+from ripplenest.nrc.rewriting.equations import place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
@@ -12,8 +12,9 @@ from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars, nodes
 
 
-def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehension]:
-    """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain.
+def places_asked(c: Comprehension, site: Site, fails: bool, by_groups: bool) -> Iterator[Comprehension]:
+    """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain. Other
+    groups may join the rows that say them, if ``by_groups``.
 
     What does not say which places these are is left out of the product, and what can fail: a place too many is
     harmless, as a label is. Not so where the group ``fails`` for some places: then it is asked for none that a
@@ -23,7 +24,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
             place = place_asked(c, var, rel, alone=not fails)
-            kept = binding(c, free_vars(place), alone=not fails)
+            others = {v for v, r in c.generators if isinstance(r, Grouped) and r.name != site.name and by_groups}
+            kept = binding(c, free_vars(place), not fails, others)
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
             is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
@@ -32,35 +34,56 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
 
 
-def binding(c: Comprehension, needed: frozenset[str], alone: bool = True) -> dict[str, Rel]:
+def binding(
+    c: Comprehension, needed: frozenset[str], alone: bool = True, groups: Set[str] = frozenset()
+) -> dict[str, Rel]:
     """The generators ``needed``, those that say for which places of a group these are read, and those by which they are
-    joined: without them, rows that have nothing to do with each other would be pairs."""
-    rels, todo, found = dict(c.generators), [*needed], set(needed)
+    joined, among them rows of ``groups``: without them, rows that have nothing to do with each other would be pairs."""
+    known, found = set[str](), {*_asked(c, needed, alone)}
+    while known != found:
+        known, found = found, {*_asked(c, found | {*_between(c, found, groups)}, alone)}
+    return {var: rel for var, rel in c.generators if var in found}
+
+
+def _asked(c: Comprehension, needed: Set[str], alone: bool) -> Iterator[str]:
+    """The sources that are ``needed``, and those that say which rows of groups these are."""
+    rels, todo, found = dict(c.generators), [*needed], {*needed}
     while todo:
-        var = todo.pop()
+        yield (var := todo.pop())
         if isinstance(rel := rels[var], Total):
             more = free_vars(place_asked(c, var, rel, alone)) - found
             found |= more
             todo += more
-    found |= {*_between(c, found)}
-    return {var: rel for var, rel in c.generators if var in found}
 
 
-def _between(c: Comprehension, found: Set[str]) -> Iterator[str]:
-    """Sources on the ways by which those that are ``found`` are equated with each other."""
+def _between(c: Comprehension, found: Set[str], groups: Set[str]) -> Iterator[str]:
+    """Sources on the ways by which those that are ``found`` are equated with each other. What tells the place of a fold
+    that has a row for each is joined by its answer, and not by the place."""
     import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
 
     graph: nx.Graph[str] = nx.Graph()
-    graph.add_nodes_from(var for var, rel in c.generators if var in found or not isinstance(rel, Grouped))
-    types = {var: rel.row for var, rel in c.generators}
-    for t in c.conditions:
-        ends = free_vars(t)
-        if len(ends) == 2 and ends <= graph.nodes and isinstance(t, Call) and t.fn in EQUALITIES and is_total(t, types):
-            graph.add_edge(*sorted(ends))
+    graph.add_nodes_from(var for var, rel in c.generators if var in found | groups or not isinstance(rel, Grouped))
+    graph.add_edges_from(ends for ends in _equated(c) if graph.nodes >= {*ends})
     known = [var for var in graph if var in found]
     for i, var in enumerate(known):
         near = next((other for other in known[:i] if nx.has_path(graph, other, var)), var)
         yield from nx.shortest_path(graph, near, var)
+
+
+def _equated(c: Comprehension) -> Iterator[tuple[str, str]]:
+    """Which two sources are equated, where that can be asked of all of their rows."""
+    types = {var: rel.row for var, rel in c.generators}
+    told: dict[str, set[tuple[str, str]]] = {var: set() for var, rel in c.generators if isinstance(rel, Total)}
+    for t in c.conditions:
+        match t, sorted(free_vars(t)):
+            case Call("eq" | "same"), [a, b] if is_total(t, types):
+                totals = ((v, r) for v, r in c.generators if v in told and isinstance(r, Total))
+                of = [v for v, r in totals if v in (a, b) and "" not in _parameter(t, v, r)]
+                for var in of:
+                    told[var].add((a, b))
+                if not of:
+                    yield a, b
+    yield from (pair for pairs in told.values() if len(pairs) == 1 for pair in pairs)
 
 
 def _tells(condition: Elem, rels: Mapping[str, Rel]) -> bool:

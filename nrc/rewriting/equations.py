@@ -76,23 +76,29 @@ def place_told(c: Comprehension, var: str, rel: Grouped, alone: bool = True) -> 
     known = [*equations(c, EQUALITIES)]
     pairs = [*known, *_composed(known)]
     absent: dict[Elem, Elem] = {a: b for a, b in _absent(c) if free_vars(a) == {var}}
+    types = c.variables()
     told = {a: b for a, b in pairs if var in free_vars(a) and var not in free_vars(b)}
     found = _label(own, site, {**absent, **told})
     of = free_vars(found) if alone and found is not None else frozenset()
     sources = (x for x in c.variables() if len(of) > 1 and x in of)
-    ways = (_label(own, site, {**absent, **dict(_told_by(x, var, pairs))}) for x in sources)
+    ways = (_label(own, site, {**absent, **dict(_told_by(x, var, pairs, types))}) for x in sources)
     return next((way for way in ways if way is not None), found)
 
 
-def _told_by(x: str, var: str, pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:
-    """What of the row ``var`` is equated with something of x, also by way of others."""
+def _told_by(
+    x: str, var: str, pairs: Sequence[tuple[Elem, Elem]], types: Mapping[str, Type]
+) -> Iterator[tuple[Elem, Elem]]:
+    """What of the row ``var`` is equated with something of x, also by way of others; with nothing that is NULL where
+    that never is."""
     for a in dict.fromkeys(a for a, _ in pairs if var in free_vars(a)):
         known, todo = {a}, [a]
         while todo:
             more = [b for own, b in pairs if own == todo[-1] and b not in known]
             todo = [*todo[:-1], *more]
             known.update(more)
-        yield from ((a, b) for b in known if free_vars(b) == {x})
+        is_never = not may_be_null(elem_type(a, types))
+        found = (b for b in known if free_vars(b) == {x})
+        yield from ((a, b) for b in found if not (is_never and may_be_null(elem_type(b, types))))
 
 
 def _absent(c: Comprehension) -> Iterator[tuple[OutL, Lit]]:

@@ -133,7 +133,7 @@ class Order:
 class Return:
     id: int
     order: int
-    amount: int
+    amount: int | None
 
 
 @rn.view
@@ -155,7 +155,26 @@ def running(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
     return [{"id": e.id, "sum": sum(x.amount for x in rows if x.customer == e.customer and x.id <= e.id)} for e in rows]
 
 
-@pytest.mark.parametrize("view", [earlier, running])
+@rn.view
+def by_pairs(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
+    """Of a chain through what is distinct."""
+    return [
+        {"id": r.id, "before": len([q for q in P if q.customer == c.id and q.id < r.order])}
+        for customer, order in {(o.customer, o.id) for o in P}
+        for c in C if customer == c.id for r in R if r.order == order
+    ]  # fmt: skip
+
+
+@rn.view
+def by_totals(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
+    """Of a chain through an answer."""
+    return [
+        {"id": r.id, "before": sum(q.id for q in P if q.customer == c.id and q.id < r.order)}
+        for c in C for r in R if r.order == max(o.id for o in P if o.customer == c.id)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [earlier, running, by_pairs, by_totals])
 def test_what_is_between_the_ends_of_a_chain_is_asked_for(view: rn.View, tmp_path: Path) -> None:
     """Places were pairs of each customer with each return, of which no order says that they belong together."""
     found = [(read_and_kept(view, n, tmp_path / str(n))) for n in (30, 90)]
@@ -180,3 +199,26 @@ def read_and_kept(view: rn.View, n: int, path: Path) -> tuple[int, int]:
         assert db.verify(deep=n == 30).ok
         snapshot = db._store.snapshot()
         return sum(r.rows_read for r in reports), sum(map(snapshot.size, snapshot.tables))
+
+
+@rn.view
+def of_sums(C: Bag[Customer], P: Bag[Order], R: Bag[Return]) -> list[Any]:
+    """The place is told by the sum, which the condition says is a number, and the column of places never NULL."""
+    sums: list[Any] = [{"order": k, "s": sum(r.amount for r in rs)} for k, rs in rn.group_by(R, lambda r: r.order)]
+    return [
+        {"order": t.order, "n": len([p for p in P if p.customer == t.s and p.id < c.id])}
+        for t in sums for c in C if c.id == t.s
+    ]  # fmt: skip
+
+
+def test_a_place_is_never_told_by_null(tmp_path: Path) -> None:
+    with rn.open(tmp_path, engine="local") as db:
+        for name, row in (("C", Customer), ("P", Order), ("R", Return)):
+            db.relation(name, row, key="id")
+        db.load("C", [Customer(3), Customer(5)])
+        db.load("P", [Order(1, 5), Order(2, 5), Order(7, 5)])
+        db.load("R", [Return(1, 1, None), Return(2, 2, 5)])
+        db.create(of_sums)
+        with db.batch() as b:
+            b.insert("R", [Return(3, 3, None), Return(4, 2, None)])
+        assert db.verify(deep=True).ok and db.view("of_sums").rows() == [{"order": 2, "n": 2}]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import LONG, Label, Record, Site
-from ripplenest.shred.domains import binding, labels_made
+from ripplenest.shred.domains import binding, labels_made, places_asked
 
 BAG, PLACE = Site("ι", (("a", LONG),)), Site("G", (("p", LONG), ("q", LONG)))
 ROW = Record((("a", LONG), ("b", LONG)))
@@ -75,6 +75,30 @@ def test_sources_that_are_joined_stay_joined(pairs: list[tuple[str, str, str]], 
     assert all(x in needed or own.degree(x) > 1 for x in kept)
     COUNTS["more than needed"] += len(kept) > len(needed)
     COUNTS["none more"] += len(kept) == len(needed) > 1
+
+
+@pytest.mark.parametrize(
+    ("conditions", "kept"),
+    [
+        ((eq(P, A), eq(Q, C)), "xy"),
+        ((eq(P, A), eq(Q, B), eq(VALUE, C)), "xsy"),
+        ((eq(P, A), eq(Q, Lit(1, LONG)), eq(VALUE, C)), "xsy"),
+        ((eq(P, A), eq(Q, C), eq(VALUE, C)), "xy"),
+        ((eq(P, A), eq(Q, B), Call("gt", (VALUE, C))), "xy"),
+    ],
+    ids=["told by both", "an answer", "of one parameter", "told by both, and an answer", "no equality"],
+)
+def test_answers_join_and_places_do_not(conditions: tuple[Elem, ...], kept: str) -> None:
+    """Of a fold that has a row for each place: which one it is says nothing of what tells it."""
+    c = Comprehension((("x", R), ("s", G), ("y", S)), conditions, Tuple(()))
+    assert "".join(binding(c, frozenset("xy"), groups=frozenset("s"))) == kept
+    assert "".join(binding(c, frozenset("xy"))) == "xy"
+
+
+def test_a_group_is_not_asked_for_by_its_own_answers() -> None:
+    c = Comprehension((("x", R), ("s", G), ("y", S)), (eq(P, A), eq(Q, B), eq(VALUE, C)), Tuple(()))
+    (asked,) = places_asked(c, PLACE, fails=False, by_groups=True)
+    assert "".join(var for var, _ in asked.generators) == "x"
 
 
 def test_enough_was_met() -> None:
