@@ -435,6 +435,14 @@ def test_the_whole_message(load: Callable[[str], Any]) -> None:
     assert lines[4:] == ["  got      nam", "  possible name, year, made, gen, tags"]
 
 
+def test_a_view_that_is_called_as_what_it_uses(load: Callable[[str], Any]) -> None:
+    """It was Python's function when the view was read first, and the view itself when it was read again."""
+    with pytest.raises(Unsupported, match="which it is called itself") as caught:
+        load(HEAD + "@rn.view\ndef abs(M: Bag[Movie]):\n    return [abs(m.year) for m in M]\n")
+    assert "`v.over('abs')` is the view by this one" in str(caught.value)
+    load(HEAD + "@rn.view\ndef sizes(M: Bag[Movie]):\n    return [abs(m.year) for m in M]\nnamed = sizes.over('abs')\n")
+
+
 def test_columns_count_characters(load: Callable[[str], Any]) -> None:
     with pytest.raises(UnknownName) as caught:
         load(VIEW + "[('é∅😀', m.nam) for m in M]\n")

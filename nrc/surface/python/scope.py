@@ -1,6 +1,7 @@
 """Where an expression is read: the names it sees, the function it stands in, and the limits of one view."""
 
 import ast
+import builtins
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType
@@ -127,6 +128,9 @@ class Scope:
         if name in self.later:
             what = "this name is assigned further down only, or not always"
             raise UnknownName(what, got=name, possible=sorted(self.env))
+        if name == self.source.tree.name and name in vars(builtins):  # Python's own, until the view has that name
+            possible = [f"another name of the function; `v.over({name!r})` is the view by this one"]
+            raise Unsupported(f"a view cannot contain {name}, which it is called itself", possible=possible)
         try:
             return Static(self.source.resolve(name))
         except UnknownName as error:
