@@ -71,14 +71,15 @@ def derived_sizes(
         least = BagCost(1, found[name].inner)  # a flat row costs the same everywhere
         found[At.DELTA.show(name)] = reduce(sup, (cost(change, found) for change in changes.get(name, ())), least)
         if groups is not None and name in groups:
-            found |= _group_sizes(name, groups[name], found[name], found[At.DELTA.show(name)])
+            found |= _group_sizes(name, groups[name], found[name], found[At.DELTA.show(name)], bool(changes.get(name)))
     return found
 
 
-def _group_sizes(name: str, row: Type, made: BagCost, change: BagCost) -> dict[str, BagCost]:
+def _group_sizes(name: str, row: Type, made: BagCost, change: BagCost, moves: bool) -> dict[str, BagCost]:
     delta = At.DELTA.show(name)
     if isinstance(made.count, int) and isinstance(change.count, int):
-        return {name: BagCost(made.count, bottom(row)), delta: BagCost(2 * change.count, bottom(row))}
+        changed = 2 * change.count if moves else made.count
+        return {name: BagCost(made.count, bottom(row)), delta: BagCost(changed, bottom(row))}
     return {at.show(name): BagCost(symbol(name, at, total=False), bottom(row)) for at in (At.OLD, At.DELTA)}
 
 

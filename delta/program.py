@@ -282,7 +282,15 @@ class TriggerProgram:
 
     def changes(self, part: str) -> bool:
         """Whether a part changes: a map does that anything changes, and not one whose rows are always there."""
-        return part not in self.by_name or bool(self.statements_of(part))
+        return part not in self.by_name or part in self._moving
+
+    @cached_property
+    def _moving(self) -> frozenset[str]:
+        """The maps that are made of parts, however many maps are between."""
+        found = set(self.parts)
+        while more := {s.map for s in self.statements if s.part in found} - found:
+            found |= more
+        return frozenset(found)
 
     @cached_property
     def fingerprint(self) -> str:
