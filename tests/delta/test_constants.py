@@ -24,7 +24,7 @@ def some(F: Bag[Film]) -> list[int]:
 
 @rn.view
 def every(F: Bag[Film]) -> list[int]:
-    return [f.id for f in F if NEEDED <= set(f.tags)]
+    return [f.id for f in F if set(f.tags) >= NEEDED]
 
 
 @rn.view
