@@ -222,3 +222,49 @@ def test_a_place_is_never_told_by_null(tmp_path: Path) -> None:
         with db.batch() as b:
             b.insert("R", [Return(3, 3, None), Return(4, 2, None)])
         assert db.verify(deep=True).ok and db.view("of_sums").rows() == [{"order": 2, "n": 2}]
+
+
+@rn.record
+class Tagged:
+    no: int
+    tags: Bag[int]
+
+
+@rn.record
+class Part:
+    no: int
+    items: Bag[Tagged]
+
+
+@rn.record
+class Doc:
+    id: int
+    parts: Bag[Part]
+
+
+@rn.view
+def beside(D: Bag[Doc]) -> list[Any]:
+    """Numbers of parts are those of each document, the same ones in all."""
+    return [
+        {"id": d.id, "parts": [
+            {"no": p.no, "items": [
+                {"no": i.no, "n": 1 + len(i.tags), "last": max(q.no for q in d.parts), "all": [q.no for q in d.parts]}
+                for i in p.items]}
+            for p in d.parts]}
+        for d in D
+    ]  # fmt: skip
+
+
+def test_what_holds_a_bag_is_read_before_what_has_a_number_like_it(tmp_path: Path) -> None:
+    """One item more read a place of each document, found by the number of the part that holds it."""
+    read = []
+    for n in (20, 60):
+        with rn.open(tmp_path / str(n), engine="local") as db:
+            db.relation("D", Doc, key="id", keys={"parts": "no", "parts.items": "no"})
+            db.load("D", [Doc(k, [Part(p, [Tagged(0, [1])]) for p in range(2)]) for k in range(n)])
+            db.create(beside)
+            with db.batch(policy="strict") as b:
+                b.at("D", id=5).parts.at(no=0).items.insert([Tagged(9, [])])
+            read.append(b.report.rows_read)
+            assert db.verify(deep=True).ok
+    assert read[0] == read[1] <= 20
