@@ -22,6 +22,7 @@ from ripplenest.nrc.surface.readings import (
     guard,
     is_bag,
     made_of,
+    wrap,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Record, Type, nullable
@@ -72,10 +73,20 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
         return distinct(given, scope)
     if function is len and not is_bag(given):
         return scalars.call(len, "length", [given])
+    if function is sum and _is_one(node.args[0]):  # how many there are, to Python 0 of nothing
+        return _fold(name, "count", False, given, scope)
     for known, (fn, of_values) in FOLDS.items():
         if function is known:
             return _fold(name, fn, of_values, given, scope)
     raise hints.of_call(function)
+
+
+def _is_one(node: ast.expr) -> bool:
+    """Whether it is 1 for each row."""
+    match node:
+        case ast.GeneratorExp(ast.Constant(value)) | ast.ListComp(ast.Constant(value)):
+            return type(value) is int and value == 1
+    return False
 
 
 def exists(rows: BagTerm, scope: Scope) -> Element:
@@ -119,6 +130,10 @@ def _count_true(rows: BagTerm, scope: Scope) -> Element:
 
 def _truths(rows: BagTerm, scope: Scope) -> BagTerm:
     """What Python takes for true of values that are no conditions."""
+    if isinstance(rows.type.row, Bag):
+        bag = scope.fresh("x")
+        found = exists(as_bag(Element(Var(bag), rows.type.row)), scope)
+        return BagTerm(For(bag, rows.expr, wrap(found.binds, Sng(found.elem))), Bag(BOOL))
     if not isinstance(rows.type.row, Base | Record) or rows.type.row in (BOOL, nullable(BOOL)):
         return rows
     x = scope.fresh("x")

@@ -7,6 +7,7 @@ gets a fresh name each time, so nothing is captured.
 import ast
 import datetime
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
@@ -98,6 +99,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return scope.read(made.display(node), scope.wanted)
     if function is functions.coalesce:
         return choices.coalesce(_positional(node, scope, "coalesce"), scope)
+    if function is math.isnan:
+        return scalars.is_nan(_positional(node, scope, "isnan"))
     if function is functions.decimal:
         return scalars.decimal_of(*_arguments(node, scope))
     if function is functions.flatten:

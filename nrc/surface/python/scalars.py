@@ -8,9 +8,10 @@ Types and promotions are ``coerce``'s. What is decided here: an ``int`` literal 
 import ast
 import datetime
 import decimal
+import enum
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
@@ -21,6 +22,7 @@ from ripplenest.nrc.surface.readings import (
     FALSE,
     BagTerm,
     Element,
+    Known,
     Reading,
     Static,
     Untyped,
@@ -393,13 +395,27 @@ def attribute(of: Reading, name: str) -> Reading:
             if not hasattr(owner, name):
                 raise hints.no_name(owner, name)
             return settle(Static(getattr(owner, name)))
+        case Static(value) if not isinstance(value, Known) and name in (held := _held(value)):
+            return settle(Static(held[name]))
         case Untyped():
             raise untyped(of)
         case Static(Mapping()):
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hints.CONSTANTS_BY_KEY])
         case _:
-            possible = made_of(of) or ["fields of rows, and names in modules and classes"]
+            possible = made_of(of) or ["fields of rows, and names in modules, classes and objects that hold constants"]
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)
+
+
+def _held(value: object) -> Mapping[str, object]:
+    """What a constant holds under names: a member of an Enum, an object, a named tuple. No code of its class runs."""
+    if isinstance(value, enum.Enum):
+        return {"value": value._value_, "name": value._name_}
+    if isinstance(value, tuple):
+        return dict(zip(getattr(value, "_fields", ()), value, strict=False))
+    of_attrs, of_dataclass = (getattr(type(value), name, {}) for name in ("__attrs_attrs__", "__dataclass_fields__"))
+    if fields := [*of_attrs, *of_dataclass.values()]:  # perhaps with slots
+        return {f.name: getattr(value, f.name) for f in fields}
+    return {} if isinstance(value, FunctionType) else getattr(value, "__dict__", {})
 
 
 def days_between(later: Reading, earlier: Reading) -> Element:
@@ -454,6 +470,13 @@ def call(function: object, op: str, args: Sequence[Reading]) -> Element:
         return apply(op, args)
     (found,) = _settled(args)
     return found if _base(found).kind in ("int", "long") else apply("to_long", [apply(op, [found])])
+
+
+def is_nan(args: Sequence[Reading]) -> Element:
+    """math.isnan(x): NaN equals itself here, and NULL is not known to be."""
+    if len(args) != 1:
+        raise hints.unsupported(f"isnan with {len(args)} arguments", "`math.isnan(x)`")
+    return apply("eq", [*args, literal(math.nan)], "math.isnan")
 
 
 def decimal_of(args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Element:
