@@ -1,6 +1,7 @@
 """Views in files, before there is a state: ``demo``, ``check`` and ``explain``, which takes a state as well."""
 
 import io
+from collections.abc import Collection
 from html import escape
 from pathlib import Path
 from typing import Annotated, Literal
@@ -39,7 +40,9 @@ def demo(
 
 def check(file: File, as_json: Json = False) -> None:
     """Compile the views of a file, and print the type of each or what is wrong with it."""
-    found = _told_once([_checked(view) for view in views_and_wrong(*split(file))])
+    every = views_and_wrong(*split(file))
+    wrong = {view.name for view in every if isinstance(view, Wrong)}
+    found = _told_once([_checked(view, wrong) for view in every])
     if as_json:
         print_json({"views": found})
     else:
@@ -55,14 +58,22 @@ def _told_once(found: list[Checked]) -> list[Checked]:
     return [view for view in found if view["view"] is not None or view["error"] not in of_views]
 
 
-def _checked(view: "rn.View | rn.TextView | Wrong") -> Checked:
+def _checked(view: "rn.View | rn.TextView | Wrong", wrong: Collection[str | None]) -> Checked:
     """By view, its type or error."""
     if isinstance(view, Wrong):
-        return {"view": view.name, "error": message(view.error)}
+        return {"view": view.name, "error": _said(view.error, wrong)}
     try:
         return {"view": view.name, "type": rn.explain(view).json()["type"]}
     except rn.RipplenestError as error:
-        return {"view": view.name, "error": message(error)}
+        return {"view": view.name, "error": _said(error, wrong)}
+
+
+def _said(error: rn.RipplenestError, wrong: Collection[str | None]) -> str:
+    """An error; of what needs a view that is ``wrong``, and so is not there, that alone."""
+    of_names = ("there is no such name", f"there is no {error.got!r} here")
+    if isinstance(error, rn.errors.UnknownName) and error.what in of_names and error.got in wrong:
+        error.what, error.got, error.possible = f"it needs {error.got}, which is wrong", None, None
+    return message(error)
 
 
 def explain(
