@@ -159,7 +159,7 @@ class Join:
         """The generators in the order in which they are read; ``cautious``: by no key that can fail.
 
         Changes first, those that are joined by the keys that they give each other; then what has most keys, of as many
-        whole labels before others, ties in the order of the product. Constants come last, because they are the same in
+        those that find who holds a bag, ties in the order of the product. Constants come last, because they are the same in
         every batch: what they find grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
@@ -249,7 +249,7 @@ class Join:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
             lies = {b.var for b in self.bounds if b.others <= read}
-            most = ((bool(r.via), len(r.keys), told(r.keys), _labels(r)) for r in steps)
+            most = ((bool(r.via), len(r.keys), told(r.keys), _held(r)) for r in steps)
             worth = ((*keys, last in r.via, r.var in lies, r.placed) for keys, r in zip(most, steps, strict=True))
             _, step = max(zip(worth, steps, strict=True), key=lambda of: of[0])
             found.append(step)
@@ -384,14 +384,14 @@ def of_nothing(t: Elem, var: str, rel: Total) -> Elem:
     return replace_elem(t, {var: Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))})
 
 
-def _labels(r: Read) -> int:
-    """How many of its keys are whole labels: these find the rows of a bag, or the one that holds it, and what other
-    columns find may be any number of rows."""
+def _held(r: Read) -> int:
+    """How many of its keys are whole labels that its rows hold: such a key finds one row, and what other columns find
+    may be any number."""
     found: dict[tuple[Elem, Site], set[str]] = {}
     for e in r.keys:
         for side in e.condition.args if isinstance(e.condition, Call) else ():
             match side:
-                case OutL(label, site, param) if free_vars(label) == {r.var}:
+                case OutL(label, site, param) if free_vars(label) == {r.var} and label != Proj(Var(r.var), "label"):
                     found.setdefault((label, site), set()).add(param)
     return sum(params == {p for p, _ in site.params} for (_, site), params in found.items())
 
