@@ -159,8 +159,8 @@ class Join:
         """The generators in the order in which they are read; ``cautious``: by no key that can fail.
 
         Changes first, those that are joined by the keys that they give each other; then what has most keys, of as many
-        those that find who holds a bag, ties in the order of the product. Constants come last, because they are the same in
-        every batch: what they find grows with the table.
+        first those that find who holds a bag, ties in the order of the product. Constants come last, because they are
+        the same in every batch: what they find grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """

@@ -4,7 +4,7 @@
 insert or a delete at the end makes one operation, whose bags are found when the batch runs (``intake/locate.py``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -15,12 +15,12 @@ from ripplenest.api.each import EachValue, keys_given, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import KEYED, Deep, Field, ForEach, Set, Step, Verb, Where
+from ripplenest.intake.operations import KEYED, Deep, Field, ForEach, Named, Set, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongColumns, WrongValue
-from ripplenest.nrc.types import Bag, Base, Record, Site, Type
+from ripplenest.nrc.types import Bag, Base, Record, Site, Type, is_plain
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.shred.places import child_path
@@ -87,30 +87,39 @@ class Rows(_Chained):
         return _field(self._address, self._address.type, name)
 
     def set(self, /, **fields: object) -> None:
-        """Give base fields of the chosen rows, or of a record in them, other values: ``set(status="sent")``. Fields of
-        a key stay as they are."""
+        """Give fields of the chosen rows, or of a record in them, other values: ``set(status="sent")``, and as a whole
+        ``set(home={"city": "Oslo"})``, also where it is NULL. Fields of a key stay as they are."""
         a = self._address
         a.chosen.done(a.numbers)
         if a.label is not None:
             what = "a label names the bag itself"
             raise TypeMismatch(what, where=a.path, possible=["at() with fields", "insert", "delete"])
         key = self._part().key if a.path == self._part().name else ()
-        base = {n: t for n, t in fields_of(a.type).items() if isinstance(t, Base) and n not in key}
+        known = {n: t for n, t in fields_of(a.type).items() if is_plain(t) and n not in key}
         if not fields:
-            raise UnknownKey("set() needs at least one field", where=a.path, possible=base)
+            raise UnknownKey("set() needs at least one field", where=a.path, possible=known)
         for name in fields:
-            if name not in base:
-                what = "a field of the key is not set" if name in key else "base fields are set"
-                raise UnknownName(what, where=a.path, got=name, possible=self._instead(name) or base)
-        typed = {n: (to_field(v, base[n], f"set {a.path}.{n}"), base[n]) for n, v in sorted(fields.items())}
+            if name not in known:
+                what = "a field of the key is not set" if name in key else "fields without bags are set"
+                raise UnknownName(what, where=a.path, got=name, possible=self._instead(name) or known)
         table = a.table("set", fields.values())
+        typed = {n: to_field(v, known[n], f"set {a.path}.{n}") for n, v in sorted(fields.items())}
         if table is not None:
-            a.emit(ForEach("set", a.relation.name, a.path, table.steps, tuple(table.asked), table.values(typed)))
+            values = table.values({n: (v, self._base(n, known[n])) for n, v in typed.items()})
+            a.emit(ForEach("set", a.relation.name, a.path, table.steps, tuple(table.asked), values))
         elif table_of(fields.values(), a.path) is not None:
             wanted = "at(<field>=each.<column>)"
             raise TypeMismatch("one address for each row of a table", where=f"set {a.path}", wanted=wanted)
         else:
-            a.emit(Set(a.relation.name, a.path, a.steps, tuple((n, v) for n, (v, _) in typed.items())))
+            found = (pair for n, v in typed.items() for pair in _set(n, v, known[n]))
+            a.emit(Set(a.relation.name, a.path, a.steps, tuple(found)))
+
+    def _base(self, name: str, t: Type) -> Base:
+        """The type of a field that is set for each row of a table. Raises TypeMismatch for a record."""
+        if isinstance(t, Base):
+            return t
+        what = "a record is not set for each row of a table"
+        raise TypeMismatch(what, where=f"set {self._address.path}", got=name, possible=self._instead(name))
 
     def _instead(self, name: str) -> list[str]:
         """What changes a field that is a record or a bag."""
@@ -323,7 +332,23 @@ def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
     return None if fields is None else (fields,)
 
 
-def to_field(value: object, t: Base, where: str) -> object:
+def _set(name: str, value: object, t: Type) -> Iterator[tuple[Named, object]]:
+    """The base fields that a value of a field is made of, each with its own."""
+    if isinstance(t, Base):
+        yield name, value
+    else:
+        yield from _leaves((name,), value, t)
+
+
+def _leaves(path: tuple[str, ...], value: Any, t: Type) -> Iterator[tuple[tuple[str, ...], object]]:
+    if isinstance(t, Record):
+        for (name, inner), (_, field) in zip(t.fields, value, strict=True):
+            yield from _leaves((*path, name), field, inner)
+    else:
+        yield path, value
+
+
+def to_field(value: object, t: Type, where: str) -> object:
     """A value of a field; those of a table meet its type when all that is asked is known."""
     return value if isinstance(value, EachValue) else to_value(value, t, where)
 

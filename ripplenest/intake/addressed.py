@@ -17,7 +17,7 @@ from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows
 from ripplenest.intake.alike import Group, Singles, Table, grouped
 from ripplenest.intake.columns import ColumnChanges, Culprit, wanted_keys
-from ripplenest.intake.operations import Deep, Field, ForEach, Operation, Set, Write
+from ripplenest.intake.operations import Deep, Field, ForEach, Operation, Set, Write, way
 from ripplenest.intake.shredding import Arrays
 from ripplenest.schema.relation import Part
 from ripplenest.shred.places import child_path
@@ -154,7 +154,7 @@ def _there(at: _Chosen, group: Group) -> _Chosen:
 def _set(group: Group, changes: ColumnChanges) -> None:
     """Give fields of the chosen rows other values; no two operations choose one row, nor one by what is set."""
     at = _there(_chosen(group, changes), group)
-    columns = [at.part.column((*at.trail, name)) for name in group.names]
+    columns = [at.part.column((*at.trail, *way(field))) for field in group.names]
     last = next(step for step in reversed(group.steps) if not isinstance(step, Field))
     asked = {at.part.column((name,)) for name, _ in last.fields}
     if len(group) > 1 and (asked & set(columns) or len(np.unique(at.places)) < len(at.places)):

@@ -12,7 +12,7 @@ from ripplenest.data.index import Places
 from ripplenest.data.level_values import of_values
 from ripplenest.data.levels import Level
 from ripplenest.data.rows import arrow_columns
-from ripplenest.intake.operations import Asked, Deep, ForEach, Operation, Set, Where, Write
+from ripplenest.intake.operations import Asked, Deep, ForEach, Named, Operation, Set, Where, Write
 from ripplenest.intake.shredding import Arrays
 from ripplenest.nrc.types import Base, Record
 
@@ -71,7 +71,7 @@ class Singles:
         return arrow_columns(tuple(types), [tuple(value for _, value in o.fields) for o in group])
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> list[Named]:
         """The fields that are set."""
         assert isinstance(self._group[0], Set)
         return [name for name, _ in self._group[0].fields]
@@ -101,7 +101,7 @@ class Table:
         return self._each.rows.level.columns
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> list[Named]:
         assert isinstance(self._each.rows.type, Record)
         return list(self._each.rows.type.names)
 

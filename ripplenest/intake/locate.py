@@ -10,7 +10,8 @@ from attrs import evolve, frozen
 
 from ripplenest.data.rows import Row
 from ripplenest.errors import Ambiguous, UnknownKey, UnknownLabel
-from ripplenest.intake.operations import Deep, Field, Set, Step, Where
+from ripplenest.intake.operations import Deep, Field, Named, Set, Step, Where, way
+from ripplenest.nrc.types import Record, is_plain
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.places import child_path
 from ripplenest.store.specs import Columns
@@ -38,9 +39,9 @@ class ChosenRows:
         """Of the field at the end of the way."""
         return reduce(child_path, self.trail, self.part.name)
 
-    def column(self, name: str) -> int:
-        """The column of a base field of the record."""
-        return self.part.column((*self.trail, name))
+    def column(self, field: Named) -> int:
+        """The column of a field of the record."""
+        return self.part.column((*self.trail, *way(field)))
 
 
 def inner_bags(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[InnerBag]:
@@ -58,9 +59,17 @@ def chosen_rows(overlay: Overlay, r: Relation, o: Set, where: str) -> ChosenRows
     exists = at.part.exists(at.trail)
     there = {row: n for row, n in at.rows.items() if all(row[c] for c in exists)}
     if len(there) < len(at.rows) and not any(isinstance(step, Where) and step.many for step in o.steps):
-        possible = [f"an upsert of the row of {at.part.name} that holds it, with the record"]
+        whole = [f"`.set({at.trail[0]}={{...}})` of the row that holds it"] if _is_plain(at) else []
+        possible = [*whole, f"an upsert of the row of {at.part.name} that holds it, with the record"]
         raise UnknownLabel("this record is NULL", where=f"{where}: {at.path}", wanted="a record", possible=possible)
     return evolve(at, rows=there)
+
+
+def _is_plain(at: ChosenRows) -> bool:
+    """Whether the record in the rows, in which the way ends, holds no bags."""
+    assert isinstance(at.part.flat, Record)
+    found = at.part.flat.there.get(at.trail[0])
+    return found is not None and is_plain(found)
 
 
 def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[list[InnerBag]]:

@@ -69,14 +69,23 @@ class Deep:
         return self.path
 
 
+Named = str | tuple[str, ...]
+"""A base field of a record, or one of a record in it."""
+
+
+def way(field: Named) -> tuple[str, ...]:
+    """The names that lead to it."""
+    return (field,) if isinstance(field, str) else field
+
+
 @frozen
 class Set:
-    """Give base ``fields`` of the record at ``path``, in the rows at the end of ``steps``, these values."""
+    """Give ``fields`` of the record at ``path``, in the rows at the end of ``steps``, these values."""
 
     relation: str
     path: str
     steps: tuple[Step, ...]
-    fields: tuple[tuple[str, object], ...]
+    fields: tuple[tuple[Named, object], ...]
     verb: Literal["set"] = "set"
 
     @property

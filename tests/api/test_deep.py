@@ -313,7 +313,7 @@ def test_addresses_that_fit_nothing(db):
             (errors.UnknownName, ("C: rows that", "insert\n", 'b.upsert("C", [...])'), lambda: ann.insert([])),
             (errors.UnknownName, ("rows that", 'custkey=...).orders.delete([...])'), lambda: one.delete([])),
             (errors.TypeMismatch, ("C.name", "a bag", 'b.at("C", custkey=...).set(name=...)'), lambda: ann.name),
-            (errors.UnknownName, ("base fields", "orders\n", "orders.insert([...])"), lambda: ann.set(orders=[])),
+            (errors.UnknownName, ("without bags", "orders\n", "orders.insert([...])"), lambda: ann.set(orders=[])),
             (errors.UnknownName, ("C.orders: a bag has rows to choose", "at_all"), lambda: ann.orders.items),
             (errors.UnknownName, ("C.orders", "items", "orderkey"), lambda: ann.orders.at(items=1)),
             (errors.WrongColumns, ("insert C.orders: rows[0].items[0]", "tags"), lambda: ann.orders.insert(bad)),
