@@ -79,6 +79,7 @@ def _said(error: rn.RipplenestError, wrong: Collection[str | None]) -> str:
 def explain(
     file: Annotated[str, typer.Argument(metavar=FILE, help="As for check, or a state directory.")],
     as_json: Json = False,
+    in_short: Annotated[bool, typer.Option("--summary", help="Print what views read and cost, and no stages.")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Draw the trigger program, for Mermaid.")] = False,
     as_graphviz: Annotated[bool, typer.Option("--graphviz", help="Draw it for Graphviz.")] = False,
     as_html: Annotated[bool, typer.Option("--html", help="Print a page of HTML.")] = False,
@@ -92,8 +93,8 @@ def explain(
 
     Queries, deltas, costs and verdicts, maps, trigger program.
     """
-    if as_json + as_mermaid + as_graphviz + as_html + (with_spark and not as_json) > 1:
-        raise typer.BadParameter("one form at a time", param_hint="--json, --mermaid, --graphviz, --html")
+    if as_json + in_short + as_mermaid + as_graphviz + as_html + (with_spark and not as_json) > 1:
+        raise typer.BadParameter("one form at a time", param_hint="--json, --summary, --mermaid, --graphviz, --html")
     path, name = split(file)
     rows, changed = _counts(sizes, "--sizes"), _counts(delta, "--delta")
     if path.is_dir():
@@ -104,6 +105,8 @@ def explain(
         found = [rn.explain(view, rows, changed, materialize or "cost") for view in views(path, name)]
     if as_json:
         print_json({"views": [e.json() | ({"spark_plan": e.spark_plan()} if with_spark else {}) for e in found]})
+    elif in_short:
+        print("\n".join(e.summary for e in found), end="")
     elif as_html:
         print(_page(found))
     elif as_mermaid or as_graphviz:

@@ -32,8 +32,9 @@ VERSIONS = r"Δ[\w./\[\]]+|[\w./\[\]]+⁺"
 @frozen(slots=False, repr=False)
 @public
 class Explanation:
-    """The stages of one view: ``str()`` and ``text`` as plain text, ``print()`` for a terminal, ``json()`` as data,
-    ``mermaid()`` and ``graphviz()`` as a drawing of the trigger program, itself in a notebook."""
+    """The stages of one view: ``str()`` and ``text`` as plain text, ``summary`` what it comes to, ``print()`` for a
+    terminal, ``json()`` as data, ``mermaid()`` and ``graphviz()`` as a drawing of the trigger program, itself in a
+    notebook."""
 
     facts: Facts
 
@@ -42,11 +43,17 @@ class Explanation:
         """All stages as plain text."""
         return "\n".join(line for _, line in printout(self.facts, WIDTH)) + "\n"
 
+    @property
+    def summary(self) -> str:
+        """What the view reads, whether a batch costs what it changes, and what would mend it where it does not."""
+        head, *_ = sections(self.facts, WIDTH)
+        return "\n".join(line for _, line in head.lines) + "\n"
+
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{self.summary}  print() shows all stages"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The same text, coloured and laid out for the width of the terminal."""

@@ -49,7 +49,7 @@ def _header(f: Facts, width: int) -> Iterator[Line]:
         inner = ", ".join(part(p) for p in list(stored_parts(name, row))[1:])
         if inner:
             yield from wrapped("dim", "    its inner bags are stored as rows ⟨label, row⟩ in ", inner, width)
-    for what, rows in (("rows: ", f.sizes), ("changed by a batch: ", f.assumed_changes)):
+    for what, rows in (("stored rows: ", f.sizes), ("changed by a batch: ", f.assumed_changes)):
         if rows:
             yield from wrapped("", f"  {what}", ", ".join(f"{part(p)} {n:,}" for p, n in rows.items()), width)
     if not f.judgement.warnings:

@@ -137,6 +137,12 @@ def test_related_is_as_the_paper_analyses_it() -> None:
     assert text.count("degree 1 → 0: reads only the change") == 2
 
 
+def test_what_it_comes_to_is_what_is_shown_first() -> None:
+    found = rn.explain(related, sizes={"M": 1_000})
+    assert found.text.startswith(f"{found.summary}\n1. ") and "  stored rows: M 1,000\n" in found.summary
+    assert repr(found).startswith(found.summary) and len(repr(found)) < 1_000
+
+
 def test_sizes_take_the_place_of_symbols() -> None:
     facts = explain(related, sizes={"M": 1_000_000}, delta={"M": 100}).json()
     assert facts["cost"] == "1000000{⟨1, 1000000{1}⟩}"

@@ -48,6 +48,13 @@ def test_each_form(views: Path) -> None:
     assert explained(view, "--html", "--json").exit_code == 2
 
 
+def test_in_short(views: Path) -> None:
+    """What comes before the first stage: what is read, and the verdict with what mends it."""
+    whole, short = explained(views).stdout, explained(views, "--summary").stdout
+    assert short.split() == whole[: whole.index("1. Query")].split() and "incremental" in short
+    assert explained(views, "--summary", "--json").exit_code == 2
+
+
 def test_sizes_and_maps(views: Path) -> None:
     options = ("--sizes", "E=1000000", "--delta", "E=7", "--materialize", "full", "--json")
     (found,) = json.loads(explained(views, *options).stdout)["views"]
