@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
+from os import PathLike
 from typing import Any, assert_never
 
 import numpy as np
@@ -31,6 +32,7 @@ from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Label, Record, Type
 NAN = float("nan")
 INT_BITS: dict[str, int] = {"int": 32, "long": 64}
 MAX_DIGITS = 38
+WRONG_TYPE = "wrong type"  # of a value that is of none that a column takes
 
 _EXACT = Context(prec=2 * MAX_DIGITS + 4)
 
@@ -167,7 +169,9 @@ def _fields(obj: object, type: Record, where: str) -> Mapping[Any, object]:
         if len(fields) == len(obj):
             return fields
     wanted = "a mapping or a record instance with the fields " + ", ".join(map(_name, type.names))
-    raise WrongValue("not a record", where=where, wanted=wanted, got=_type_name(obj))
+    of_paths = ["one call for each file"] if isinstance(obj, str | PathLike) else None
+    possible = ["dict(row)"] if hasattr(obj, "keys") else of_paths
+    raise WrongValue("not a record", where=where, wanted=wanted, got=_type_name(obj), possible=possible)
 
 
 def _bag(obj: object, row: Type, where: str) -> BagValue:
@@ -206,10 +210,11 @@ def _base(obj: object, type: Base, where: str) -> Value:
     try:
         value = _CONVERT[type.kind](plain, type)
     except _Misfit as misfit:
-        raise WrongValue(str(misfit), where=where, wanted=type, got=_type_name(obj)) from None
+        possible = conversions(type.kind, plain) if isinstance(plain, datetime) else None
+        raise WrongValue(str(misfit), where=where, wanted=type, got=_type_name(obj), possible=possible) from None
     if value is None:
         possible = conversions(type.kind, plain)
-        raise WrongValue("wrong type", where=where, wanted=type, got=_type_name(obj), possible=possible)
+        raise WrongValue(WRONG_TYPE, where=where, wanted=type, got=_type_name(obj), possible=possible)
     return value
 
 

@@ -204,7 +204,9 @@ def _found(path: FilePath, where: str) -> Path:
     if not file.is_dir():
         _check_suffix(path, where, READERS)
     if not file.exists():
-        raise WrongValue("there is no such file", where=f"{where}: {file}")
+        possible = ["the folder, of which all files are read", "one call for each file"]
+        is_pattern = bool({*"*?["} & {*str(file)})
+        raise WrongValue("there is no such file", where=f"{where}: {file}", possible=possible if is_pattern else None)
     return file
 
 

@@ -297,7 +297,8 @@ def _python_column(column: pa.ChunkedArray, field: str, where: str, start: int) 
     except UNREADABLE:
         i, value = next((i, v) for i, v in enumerate(column, start) if not _readable(v))
         culprit, got = _culprit(value, f"{where}[{i}]{field}")
-        raise WrongValue("a value that Python does not have", where=culprit, got=got) from None
+        what = "a text that is not UTF-8" if pa.types.is_string(got) else "a value that Python does not have"
+        raise WrongValue(what, where=culprit, got=got) from None
 
 
 def _culprit(value: pa.Scalar, where: str) -> tuple[str, pa.DataType]:

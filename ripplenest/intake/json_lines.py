@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from itertools import islice
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.values import WRONG_TYPE, to_value
 
 BLOCK = 1 << 24  # bytes of lines that are parsed at once; a line is at most as long
 CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
@@ -27,6 +29,8 @@ BLANK = b" \t\r\n\xef\xbb\xbf"  # also what says that a file is UTF-8
 MAYBE_NULL = re.compile(rb"\}\s*null")  # behind a document, if that is not in a text
 NO_LINE = "not a line of JSON with fields"
 SEVERAL = "`rn.json(d for text in texts for d in json.loads(text))`, of texts that hold several documents"
+NUMBERS = ("int", "long", "double", "decimal")
+UNQUOTED = {"bool": "true or false, without quotes", **dict.fromkeys(NUMBERS[:3], "the number, without quotes")}
 TEXTS: Mapping[str, str] = {"date": "2024-12-31", "timestamp": "2024-12-31T23:59:59Z"}
 
 
@@ -126,9 +130,31 @@ def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
     try:
         typed(json.dumps({"value": value}).encode(), row)
     except pa.ArrowException:
-        wanted, got = (t, type(value).__name__) if not isinstance(value, str) else _text_of(t)
-        possible = conversions(t.kind, value) if isinstance(t, Base) and t.kind not in (*TEXTS, "decimal") else None
-        yield WrongValue("a value that is not of its type", where=where, wanted=wanted, got=got, possible=possible)
+        yield _number(value, t, where) or _leaf(value, t, where)
+
+
+def _number(value: object, t: Type, where: str) -> RipplenestError | None:
+    """What is wrong with a number where numbers are: it is too great, or has too many digits. None of all else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not isinstance(t, Base) or t.kind not in NUMBERS:
+        return None
+    try:
+        to_value(Decimal(repr(value)) if t.kind == "decimal" else value, t, where)
+    except WrongValue as error:
+        error.got = type(value).__name__
+        return error if error.what != WRONG_TYPE else None
+    return None
+
+
+def _leaf(value: object, t: Type, where: str) -> RipplenestError:
+    kind = t.kind if isinstance(t, Base) else ""
+    is_text = isinstance(value, str)
+    wanted, got = _text_of(t) if is_text or kind in TEXTS else (str(t), "")
+    possible = conversions(kind, value) if kind not in (*TEXTS, "decimal") else None
+    if is_text and kind in UNQUOTED:
+        possible = (*(possible or ()), UNQUOTED[kind])
+    got = got if is_text else type(value).__name__
+    return WrongValue("a value that is not of its type", where=where, wanted=wanted, got=got, possible=possible)
 
 
 def _text_of(t: Type) -> tuple[str, str]:

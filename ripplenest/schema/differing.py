@@ -1,6 +1,6 @@
 """How rows or keys that are declared differ from others: the fields that do, and what makes one of the other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
@@ -16,12 +16,13 @@ from ripplenest.shred.places import child_path
 @frozen
 class Differing:
     """A field as it is declared and as it comes, and the call on a relation that makes one of the other, if any;
-    ``known``: how a class says what is declared."""
+    ``known``: how a class says what is declared, ``kept`` how ``db.relation`` does."""
 
     declared: str
     came: str
     way: str = ""
     known: str = ""
+    kept: str = ""
 
 
 def same(a: Type, b: Type) -> bool:
@@ -106,7 +107,7 @@ def relation_changed(known: Relation, wanted: Relation) -> RelationChanged:
         where=f"relation {known.name}",
         wanted=", ".join(d.declared for d in found),
         got=", ".join(d.came for d in found),
-        possible=[*as_it_is, *ways, "another name", "a new state directory"],
+        possible=[*as_it_is, *(d.kept for d in found if d.kept), *ways, "another name", "a new state directory"],
     )
 
 
@@ -129,4 +130,10 @@ def _kept(known: Relation, wanted: Relation) -> Iterator[Differing]:
     others = (("immutable", known.immutable, wanted.immutable), ("arrays", known.arrays, wanted.arrays))
     for what, a, b in (("key", known.key, wanted.key), *inner, *others):
         if a != b:
-            yield Differing(*(f"{what} {', '.join(names)}" if names else f"no {what}" for names in (a, b)))
+            declared, came = (f"{what} {', '.join(names)}" if names else f"no {what}" for names in (a, b))
+            yield Differing(declared, came, kept=f"key={_names(a)}" if what == "key" and a else "")
+
+
+def _names(key: Sequence[str]) -> str:
+    """A key as it is declared."""
+    return f'"{key[0]}"' if len(key) == 1 else f"({', '.join(map(repr, key))})"
