@@ -23,6 +23,7 @@ product is read *cautiously* instead, with that condition among the last: the ro
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -158,8 +159,9 @@ class Join:
     def reads(self, cautious: bool = False) -> tuple[Read, ...]:
         """The generators in the order in which they are read; ``cautious``: by no key that can fail.
 
-        Changes first, those that are joined by the keys that they give each other; then what has most keys, of as many
-        first those that find who holds a bag, ties in the order of the product. Constants come last, because they are
+        Changes first, those that are joined by the keys that they give each other; then folds of known places by which
+        others are looked up, each one row; then what has most keys, of as many first those that find who holds a bag,
+        ties in the order of the product. Constants come last, because they are
         the same in every batch: what they find grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
@@ -249,13 +251,19 @@ class Join:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
             lies = {b.var for b in self.bounds if b.others <= read}
-            most = ((bool(r.via), len(r.keys), told(r.keys), _held(r)) for r in steps)
-            worth = ((*keys, last in r.via, r.var in lies, r.placed) for keys, r in zip(most, steps, strict=True))
-            _, step = max(zip(worth, steps, strict=True), key=lambda of: of[0])
+            leads = self._leads(usable, read)
+            asked = [(bool(r.via), r.placed and r.var in leads, len(r.keys), _is_answer(r)) for r in steps]
+            worth = [(told(r.keys), _held(r), last in r.via, r.var in lies, r.placed) for r in steps]
+            *_, step = max(zip(asked, worth, steps, strict=True), key=itemgetter(0, 1))
             found.append(step)
             read.add(step.var)
             left.remove((step.var, step.rel))
         return self._asked(found)
+
+    def _leads(self, usable: Mapping[str, Sequence[Equation]], read: Set[str]) -> frozenset[str]:
+        """The folds with a row for every place by which others can be looked up that are not ``read``."""
+        others = (e.others for var, found in usable.items() if var not in read for e in found)
+        return frozenset(v for of in others for v in of if v in self._places and of <= {*read, v})
 
     def _can(self, var: str, seen: Set[str]) -> bool:
         """Whether it can be read behind what is ``seen``: of a fold that has a row for every place, all must be known
@@ -382,6 +390,11 @@ def _implied(t: Call, *ends: tuple[str, str | None]) -> Iterator[Equation]:
 def of_nothing(t: Elem, var: str, rel: Total) -> Elem:
     """``t`` where the fold ``var`` answers nothing."""
     return replace_elem(t, {var: Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))})
+
+
+def _is_answer(r: Read) -> bool:
+    """Whether it is a fold with a row for every place that is found by what it answers."""
+    return not r.placed and any(not e.implied and e.column.startswith("row.") for e in r.keys)
 
 
 def _held(r: Read) -> int:

@@ -20,16 +20,25 @@ Law: ⟦latest e⟧ = ⟦e⟧.
 from collections.abc import Sequence
 from functools import reduce
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.nrc.rewriting.between import among, between, of_c
 from ripplenest.nrc.rewriting.keyed import Around, Keys, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, where
-from ripplenest.nrc.rewriting.presence import Fresh, asks_for_some, is_certain, says, wanted, where_asked
+from ripplenest.nrc.rewriting.presence import (
+    Fresh,
+    asks_for_some,
+    is_certain,
+    opened,
+    says,
+    wanted,
+    where_asked,
+)
 from ripplenest.nrc.rewriting.sharing import own_rows, rows_of
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Lit, Pred, Proj, Top, Var
+from ripplenest.nrc.rewriting.sooner import sooner
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Top, Var
 from ripplenest.nrc.types import BOOL, places
-from ripplenest.nrc.walk import free_vars, rebuild, rebuild_elem
+from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
 
 
 def latest(e: Expr, keys: Keys, unions: bool = False) -> Expr:
@@ -44,7 +53,19 @@ def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
             told = _told(body, Proj(Var(s), fold.name), fold.fn, found.equal(Var(n)))
             if s not in free_vars(told):
                 e = For(n, found.first, told)
+        case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _of_some(e)) is not None:
+            asked = _inside(rows, around, fresh)
+            return e if asked is rows else Group(site, "_", asked, None, (evolve(fold, args=()),))
     return rebuilt(e, around, lambda c, here: _inside(c, here, fresh))
+
+
+def _of_some(g: Group) -> Expr | None:
+    """The rows of which ``g`` asks whether there are some, where these ask for others: their own conditions come before
+    that, so that it is known of which rows it is asked."""
+    if not any(asks_for_some(n) for n in nodes(g.of)):
+        return None
+    rows = opened(g)
+    return None if rows is None else sooner(rows)
 
 
 @frozen

@@ -6,8 +6,8 @@ from attrs import frozen
 
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.keyed import Around, passed
-from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Term
+from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total, where
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Sng, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
 from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
@@ -70,6 +70,21 @@ def where_asked(e: Expr, around: Around, rule: Callable[[Expr, Around, Fresh], E
     if not any(asks_for_some(n) for n in nodes(e)):
         return e
     return passed(e, lambda apart: rule(apart, around, Fresh(*free_names(apart))))
+
+
+def opened(g: Group) -> Expr | None:
+    """The rows that fulfil what is asked if some do; None where it is not asked of rows as they are."""
+
+    def below(e: Expr) -> Expr | None:
+        match e:
+            case For(var, source, body):
+                found = below(body)
+                return None if found is None else For(var, source, found)
+            case Sng(t):
+                return where([*conjuncts(t)], Sng(Tuple(())))
+        return None
+
+    return below(g.of) if g.folds[0].args == (Var(g.var),) else None
 
 
 def wanted(g: Group, head: Elem, inner: Around) -> list[Elem] | None:

@@ -21,8 +21,9 @@ from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.gaps import as_difference, at_most, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred, Sng, Tuple, Var
+from ripplenest.nrc.rewriting.normal import asked, conjunction, is_sure, where
+from ripplenest.nrc.rewriting.presence import opened
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes
 
@@ -59,25 +60,10 @@ def _inside(e: Expr, around: Around) -> Expr:
                     if not all(map(is_sure, (*others, rest))):
                         break
                     return where(others, For("_", found, _inside(rest, here)))
-        case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _opened(e)) is not None:
+        case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := opened(e)) is not None:
             found = _inside(rows, around)
             return e if found is rows else Group(site, "_", found, None, (evolve(fold, args=()),))
     return rebuilt(e, around, _inside)
-
-
-def _opened(g: Group) -> Expr | None:
-    """The rows that fulfil what is asked if some do; None where it is not asked of rows as they are."""
-
-    def below(e: Expr) -> Expr | None:
-        match e:
-            case For(var, source, body):
-                found = below(body)
-                return None if found is None else For(var, source, found)
-            case Sng(t):
-                return where([*conjuncts(t)], Sng(Tuple(())))
-        return None
-
-    return below(g.of) if g.folds[0].args == (Var(g.var),) else None
 
 
 def _said(cond: Elem) -> tuple[Call, Elem | None] | None:

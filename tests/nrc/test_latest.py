@@ -37,6 +37,7 @@ ROWS = {  # rows @ and a total of them, or rows @i in their inner bags, and of w
 WHERE = ("@.v >= 0", "@.w is null", "@.g <= 2", "@.v >= 1 and @.g >= 0")
 
 
+SOME = "some"  # the site of what asks whether there is a row after which nothing came
 GROUP = "for k in group[k](x in A by h: x.h) union "
 
 
@@ -88,6 +89,11 @@ def term(c: Choices) -> tuple[str, str]:
     none, some = ("s.f = 0", "s.f > 0") if "count" in fold else ("not s.f", "s.f")
     said = c.pick((none, none, none, some, f"{none} or a.v > 2"))
     shown = c.pick(("", f", f: {none}", f", f: {some} or a.v > 1", ", f: s.f"))
+    if c.one_in(6):
+        also = c.pick(("", " and a.g = o.g", " and a.w != o.v"))
+        rows = f"{around}for s in fold[s](x in ({own}) of f: {fold}) union sng({holds}{joined} and ({said}){also})"
+        text = f"for o in {c.pick('AB')} union for z in fold[{SOME}](y in ({rows}) of f: any(y)) union "
+        return kind, text + c.pick(("sng(⟨o: o.v, f: z.f⟩)", "for _ in p(not z.f) union sng(o.v)"))
     around, own, holds = of_groups(around, own, holds) if c.one_in(4) else (around, own, holds)
     text = (
         f"{around}for o in {c.pick('AB')} where {holds}{joined} union "
@@ -114,6 +120,7 @@ def test_they_say_the_same(case: tuple[tuple[str, str], dict[str, BagValue]]) ->
         COUNTS["in turn"] += any(isinstance(n, Top) for n in nodes(found))
         COUNTS["of unions"] += UNION in text
         COUNTS["of groups"] += GROUP in text
+        COUNTS["of some"] += SOME in text
         COUNTS["shown"] += ", f: " in text
         for n in nodes(found):
             if isinstance(n, Group) and n.site == "s":

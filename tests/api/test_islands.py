@@ -1,0 +1,89 @@
+"""Runs of events of one kind: what asks for the event just before one, and of which kind it is, reads what changes."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripplenest as rn
+from ripplenest import Bag
+
+
+@rn.record
+class Event:
+    id: int
+    user: int
+    at: int
+    kind: str
+
+
+@rn.view
+def begins(E: Bag[Event]) -> list[Any]:
+    """The first of each run, ties told by their numbers."""
+    return [
+        {"id": e.id} for e in E
+        if not any(p.user == e.user and p.kind == e.kind and (p.at, p.id) < (e.at, e.id)
+                   and not any(q.user == e.user and (p.at, p.id) < (q.at, q.id) < (e.at, e.id) for q in E) for p in E)
+    ]  # fmt: skip
+
+
+@rn.view
+def begins_at(E: Bag[Event]) -> list[Any]:
+    """By the time alone."""
+    return [
+        {"id": e.id} for e in E
+        if not any(p.user == e.user and p.kind == e.kind and p.at < e.at
+                   and not any(q.user == e.user and p.at < q.at < e.at for q in E) for p in E)
+    ]  # fmt: skip
+
+
+@rn.view
+def before(E: Bag[Event]) -> list[Any]:
+    """Those just before, of the same kind."""
+    return [
+        {"id": e.id, "before": [
+            p.id for p in E if p.user == e.user and p.kind == e.kind and p.at < e.at
+            and not any(q.user == e.user and p.at < q.at < e.at for q in E)]}
+        for e in E
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [begins, begins_at, before])
+def test_an_event_more_reads_a_few(view: rn.View, tmp_path: Path) -> None:
+    """However many there are of its user; all of these were read, and of those with ties the square was kept."""
+    read, kept = [], []
+    for n in (50, 200):
+        with rn.open(tmp_path / str(n), engine="local") as db:
+            db.relation("E", Event, key="id")
+            db.load("E", [Event(i, 0, 2 * i, "ab"[i * i % 7 % 2]) for i in range(n)])
+            db.create(view)
+            snapshot = db._store.snapshot()
+            kept.append(sum(map(snapshot.size, snapshot.tables)))
+            for at in (2 * n, n):  # the last, and one in the middle
+                with db.batch(policy="strict") as b:
+                    b.insert("E", [Event(n + at, 0, at + 1, "a")])
+                read.append(b.report.rows_read)
+            assert db.verify(deep=n == 50).ok
+    assert read[:2] == read[2:] and max(read) <= 30 and kept[1] <= 4 * kept[0] + 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_are_those_of_python(seed: int, tmp_path: Path) -> None:
+    r = random.Random(seed)
+    events = {i: Event(i, r.randrange(2), r.randrange(6), r.choice("ab")) for i in range(12)}
+    with rn.open(tmp_path, engine="local", policy="strict") as db:
+        db.relation("E", Event, key="id")
+        db.load("E", [*events.values()])
+        made = [db.create(v) for v in (begins, begins_at, before)]
+        for _ in range(6):
+            with db.batch() as b:
+                for i in {r.randrange(15) for _ in range(3)}:
+                    if i in events and r.random() < 0.5:
+                        del events[i]
+                        b.delete_key("E", id=i)
+                    else:
+                        events[i] = Event(i, r.randrange(2), r.randrange(6), r.choice("ab"))
+                        b.upsert("E", [events[i]])
+            for v, handle in zip((begins, begins_at, before), made, strict=True):
+                assert handle.rows() == v([*events.values()])
