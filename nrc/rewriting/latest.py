@@ -24,7 +24,7 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.rewriting.between import among, between, of_c
 from ripplenest.nrc.rewriting.keyed import Around, Keys, rebuilt
-from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, where
+from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, where
 from ripplenest.nrc.rewriting.presence import (
     Fresh,
     asks_for_some,
@@ -36,6 +36,7 @@ from ripplenest.nrc.rewriting.presence import (
 )
 from ripplenest.nrc.rewriting.sharing import own_rows, rows_of
 from ripplenest.nrc.rewriting.sooner import sooner
+from ripplenest.nrc.rewriting.until import is_next, until
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Top, Var
 from ripplenest.nrc.types import BOOL, places
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
@@ -43,7 +44,7 @@ from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
 
 def latest(e: Expr, keys: Keys, unions: bool = False) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    return where_asked(e, Around(keys, unions=unions), _inside)
+    return where_asked(e, Around(keys, unions=unions), _inside, lambda t: asks_for_some(t) or is_next(t))
 
 
 def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
@@ -53,10 +54,28 @@ def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
             told = _told(body, Proj(Var(s), fold.name), fold.fn, found.equal(Var(n)))
             if s not in free_vars(told):
                 e = For(n, found.first, told)
+        case For(_, Pred()) if (held := _held(e, around, fresh)) is not None:
+            return held
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _of_some(e)) is not None:
             asked = _inside(rows, around, fresh)
             return e if asked is rows else Group(site, "_", asked, None, (evolve(fold, args=()),))
     return rebuilt(e, around, lambda c, here: _inside(c, here, fresh))
+
+
+def _held(e: Expr, around: Around, fresh: Fresh) -> Expr | None:
+    """``e``, whose conditions say of a value that it is before the next one of some rows, with the latest of them."""
+    conditions, rest = asked(e)
+    for said in conditions if around.totals else ():
+        others = [c for c in conditions if c is not said]
+        here = reduce(lambda known, c: known.below("_", Pred(c)), others, around)
+        for way in until(said, here):
+            site = fresh.sites.fresh(way.some.site)
+            if (found := _latest(evolve(way.some, site=site), here)) is not None:
+                n = fresh.variables.fresh("n")
+                equal = [Call("eq", pair) for pair in found.equal(Var(n))]
+                below = _inside(rest, here.below(n, found.first), fresh)
+                return where(others, For(n, found.first, where([*equal, *way.kept], below)))
+    return None
 
 
 def _of_some(g: Group) -> Expr | None:
@@ -92,12 +111,12 @@ def _latest(g: Group, around: Around) -> _Latest | None:
     every = [*conditions, *more]
     if not all(is_certain(c, inner) for c in every):
         return None
-    for asked in between(every, inner, own):
-        others = [c for c in every if c not in (asked.later, asked.before)]
-        rows = among(asked, others, around)
-        said = None if rows is None else of_c(asked, others, rows, around)
+    for way in between(every, inner, own):
+        others = [c for c in every if c not in (way.later, way.before)]
+        rows = among(way, others, around)
+        said = None if rows is None else of_c(way, others, rows, around)
         if said is not None:
-            return _Latest(asked.first(g, every, [*said, asked.before]), asked.a)
+            return _Latest(way.first(g, every, [*said, way.before]), way.a)
     return None
 
 

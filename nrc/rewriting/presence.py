@@ -65,9 +65,12 @@ class Fresh:
     sites: Names
 
 
-def where_asked(e: Expr, around: Around, rule: Callable[[Expr, Around, Fresh], Expr]) -> Expr:
-    """``e`` as the ``rule`` makes it, with names for what is new; itself where nothing asks for some row."""
-    if not any(asks_for_some(n) for n in nodes(e)):
+def where_asked(
+    e: Expr, around: Around, rule: Callable[[Expr, Around, Fresh], Expr], asks: Callable[[Term], bool] | None = None
+) -> Expr:
+    """``e`` as the ``rule`` makes it, with names for what is new; itself where nothing in it ``asks``: for some row, if
+    nothing else is said."""
+    if not any(map(asks or asks_for_some, nodes(e))):
         return e
     return passed(e, lambda apart: rule(apart, around, Fresh(*free_names(apart))))
 

@@ -87,3 +87,79 @@ def test_runs_are_those_of_python(seed: int, tmp_path: Path) -> None:
                         b.upsert("E", [events[i]])
             for v, handle in zip((begins, begins_at, before), made, strict=True):
                 assert handle.rows() == v([*events.values()])
+
+
+@rn.view
+def valid(E: Bag[Event], V: Bag[Event]) -> list[Any]:
+    """Which version of a user was valid at an event: each is until the next one begins."""
+    versions: list[Any] = [
+        {**v, "until": min((w.at for w in V if w.user == v.user and w.at > v.at), default=999)} for v in V
+    ]  # fmt: skip
+    return [
+        {"id": e.id, "kind": v.kind} for e in E for v in versions
+        if v.user == e.user and v.at <= e.at and e.at < v.until
+    ]  # fmt: skip
+
+
+@rn.view
+def valid_or_open(E: Bag[Event], V: Bag[Event]) -> list[Any]:
+    """The last one has no end."""
+    versions: list[Any] = [
+        {**v, "until": min(w.at for w in V if w.user == v.user and w.at > v.at)} for v in V
+    ]  # fmt: skip
+    return [
+        {"id": e.id, "kinds": [
+            v.kind for v in versions if v.user == e.user and v.at <= e.at and (v.until is None or e.at < v.until)]}
+        for e in E
+    ]  # fmt: skip
+
+
+@rn.view
+def to_come(E: Bag[Event], V: Bag[Event]) -> list[Any]:
+    """The other way round: what begins next, after the last one ended."""
+    return [
+        {"id": e.id, "next": v.id} for e in E for v in V
+        if v.user == e.user and e.at < v.at
+        and e.at >= max((w.at for w in V if w.user == v.user and w.at < v.at), default=-1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [valid, valid_or_open, to_come])
+def test_what_is_valid_reads_a_few(view: rn.View, tmp_path: Path) -> None:
+    """However many versions and events there are; all were read, and each version was asked of each event."""
+    read = []
+    for n in (50, 200):
+        with rn.open(tmp_path / str(n), engine="local") as db:
+            for name in "EV":
+                db.relation(name, Event, key="id")
+                db.load(name, [Event(i, 0, 3 * i + (name == "E"), "ab"[i * i % 7 % 2]) for i in range(n)])
+            db.create(view)
+            for name, at in (("E", 3 * n), ("V", 3 * n), ("E", n), ("V", n)):
+                with db.batch(policy="strict") as b:
+                    b.insert(name, [Event(2 * n + at, 0, at + 2, "c")])
+                read.append(b.report.rows_read)
+            assert db.verify(deep=n == 50).ok
+    assert read[:4] == read[4:] and max(read) <= 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_valid_is_as_in_python(seed: int, tmp_path: Path) -> None:
+    r = random.Random(seed)
+    rows = {(name, i): Event(i, r.randrange(2), r.randrange(6), r.choice("ab")) for name in "EV" for i in range(6)}
+    views = (valid, valid_or_open, to_come)
+    with rn.open(tmp_path, engine="local", policy="strict") as db:
+        for name in "EV":
+            db.relation(name, Event, key="id")
+            db.load(name, [e for (of, _), e in rows.items() if of == name])
+        made = [db.create(v) for v in views]
+        for _ in range(6):
+            with db.batch() as b:
+                for name, i in {(r.choice("EV"), r.randrange(9)) for _ in range(3)}:
+                    if (name, i) in rows and r.random() < 0.5:
+                        del rows[name, i]
+                        b.delete_key(name, id=i)
+                    else:
+                        rows[name, i] = Event(i, r.randrange(2), r.randrange(6), r.choice("ab"))
+                        b.upsert(name, [rows[name, i]])
+            own = [[e for (of, _), e in rows.items() if of == name] for name in "EV"]
+            assert [h.rows() for h in made] == [v(*own) for v in views]

@@ -37,6 +37,7 @@ ROWS = {  # rows @ and a total of them, or rows @i in their inner bags, and of w
 WHERE = ("@.v >= 0", "@.w is null", "@.g <= 2", "@.v >= 1 and @.g >= 0")
 
 
+NEXT = "next"  # the site of what comes next, before which a value lies
 SOME = "some"  # the site of what asks whether there is a row after which nothing came
 GROUP = "for k in group[k](x in A by h: x.h) union "
 
@@ -85,6 +86,14 @@ def term(c: Choices) -> tuple[str, str]:
             (asked, "b", "count()"),
         )
     )
+    if not by and c.one_in(5):
+        next_, first = (c.pick(("<", "<=")), "min") if later[0] == "<" else (c.pick((">", ">=")), "max")
+        rows = f"{own}for _ in p({' and '.join([later_a, *beside])}) union sng({b})"
+        is_next = f"{edge} {next_} t.m"
+        ways = (is_next, f"t.m is null or {is_next}", f"{is_next} or t.m is null")
+        said = c.pick((*ways, is_next.replace("t.m", "coalesce(t.m, 2)")) if field != "r" else ways)
+        text = f"{around}for o in {c.pick('AB')} where {holds}{joined} union for t in fold[{NEXT}](x in ({rows}) of m: "
+        return kind, f"{text}{first}(x)) union for _ in p({said}) union sng(⟨a: {a}, o: o.v⟩)"
     own += f"for _ in p({within}) union sng({head})"
     none, some = ("s.f = 0", "s.f > 0") if "count" in fold else ("not s.f", "s.f")
     said = c.pick((none, none, none, some, f"{none} or a.v > 2"))
@@ -121,6 +130,7 @@ def test_they_say_the_same(case: tuple[tuple[str, str], dict[str, BagValue]]) ->
         COUNTS["of unions"] += UNION in text
         COUNTS["of groups"] += GROUP in text
         COUNTS["of some"] += SOME in text
+        COUNTS["the next"] += NEXT in text
         COUNTS["shown"] += ", f: " in text
         for n in nodes(found):
             if isinstance(n, Group) and n.site == "s":
