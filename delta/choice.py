@@ -11,7 +11,7 @@ stored with the view, so that it is compiled to the same program whenever its st
 from collections.abc import Collection, Iterable, Mapping
 
 from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
-from ripplenest.delta.groups.near import tells_near
+from ripplenest.delta.groups.near import tells_moved, tells_near
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.normal import Comprehension
@@ -60,9 +60,12 @@ def sizes_of(
 
 
 def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | None:
-    """A map that only totals would read which are told by those near them is not kept."""
+    """A map that only totals would read which are told by those near them is not kept, nor one of rows that are read
+    as far as a value moves."""
     if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
         return False, "what a place comes to is told by the one near it, and the rows between"
+    if all(tells_moved(use.before, use.part) for use in candidate.uses):
+        return False, "what lies between a value and the one that it was is read in order"
     return None
 
 

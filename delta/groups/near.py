@@ -6,7 +6,10 @@ Of places that come little is read of R, however many rows lie up to them. A map
 to them, and have about as many rows.
 """
 
-from ripplenest.nrc.paths import column_of
+from collections.abc import Sequence
+
+from ripplenest.nrc.paths import column_of, root
+from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Var
@@ -27,6 +30,26 @@ def tells_near(c: Comprehension, part: str) -> bool:
     read = {n.field for t in asked for n in nodes(t) if isinstance(n, Proj) and n.of == Var(place)}
     every = isinstance(row, Record) and read == {*row.names}
     return len(compared) == 1 and every and all(_is_of_columns(t, place, stored[0]) for t in asked)
+
+
+def tells_moved(c: Comprehension, part: str) -> bool:
+    """Whether a product for a change of ``part`` reads rows that lie between a value of it and the one that it was: by
+    columns that are equal, in the order of one that is compared with a value which says nothing else of the row.
+
+    What an average passes when it moves is little, and a map that is read in no order would be read as far as all of
+    it lies on one side.
+    """
+    changed = next((var for var, rel in c.generators if rel.at is At.DELTA and rel.name == part), None)
+    reads = (r for j in joins(c) for r in j.reads() if r.via == (changed,))
+    return changed is not None and any(_is_moved(c, changed, [b.condition for b in r.edges]) for r in reads)
+
+
+def _is_moved(c: Comprehension, changed: str, compared: Sequence[Elem]) -> bool:
+    """Whether what these conditions compare of the row ``changed`` is read by them alone."""
+    values = {n for t in compared for n in nodes(t) if isinstance(n, Proj) and root(n) == changed}
+    others = (t for t in (c.head, *c.times, *c.conditions) if t not in compared)
+    read = {n for t in others for n in nodes(t)}
+    return bool(compared) and not {v for v in values if column_of(v) is not None} & read
 
 
 def _is_of_columns(t: Elem, place: str, other: str) -> bool:
