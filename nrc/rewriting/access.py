@@ -320,19 +320,19 @@ class Join:
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""
         seen: set[str] = set()
-        usable = self._usable(cautious=False)
+        usable = self._usable(cautious=True)
         waiting = [(t, sources) for t in self.product.conditions if (sources := self.sources(t))]
         found: list[Read] = []
         for r in order:
-            bounds = [b for b in self.bounds if b.var == r.var and b.others <= seen and r.place is None]
-            r = _by_ends(r, bounds, usable.get(r.var, ()))  # noqa: PLW2901 - the same read by other keys
+            bounds = (b for b in self.bounds if b.var == r.var and b.others <= seen and r.place is None)
+            r = _by_ends(evolve(r, band=band(bounds)), usable.get(r.var, ()))  # noqa: PLW2901 - the same read, by others
             seen.add(r.var)
             looked_up = [e.condition for e in r.keys]
             known = [t for t, sources in waiting if sources <= seen]
             ready = tuple(t for t in known if t not in self.partial or t in looked_up)
             also = tuple(e.condition for e in r.keys if e.implied)
             waiting = [(t, sources) for t, sources in waiting if t not in ready]
-            found.append(evolve(r, ready=(*ready, *also), band=band(bounds)))
+            found.append(evolve(r, ready=(*ready, *also)))
         return (*found[:-1], *(evolve(r, guarded=tuple(t for t, _ in waiting)) for r in found[-1:]))
 
     def _equations(self, cond: Elem) -> Iterator[Equation]:
@@ -394,15 +394,14 @@ def of_nothing(t: Elem, var: str, rel: Total) -> Elem:
     return replace_elem(t, {var: Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))})
 
 
-def _by_ends(r: Read, bounds: Sequence[Bound], usable: Sequence[Equation]) -> Read:
-    """``r`` by the keys of what its columns are compared with, where these are equal, so that an order finds it."""
-    ends = {v for b in stored(band(bounds)) for v in b.others} if bounds and r.via else set()
-    if len(ends) != 1 or ends == {*r.via}:
-        return r
+def _by_ends(r: Read, usable: Sequence[Equation]) -> Read:
+    """``r`` by the keys of what its columns are compared with, where these are equal, if an order finds it so."""
+    ends = {v for b in stored(r.band) for v in b.others} if r.band and r.via else set()
     own = {e.column: e for e in usable if e.others == ends}
-    if not own.keys() >= {e.column for e in r.keys}:
+    if len(ends) != 1 or ends == {*r.via} or not own.keys() >= {e.column for e in r.keys}:
         return r
-    return evolve(r, keys=tuple(own[e.column] for e in r.keys), via=tuple(ends))
+    found = evolve(r, keys=tuple(own[e.column] for e in r.keys), via=tuple(ends))
+    return found if found.edges else r
 
 
 def _is_answer(r: Read) -> bool:
