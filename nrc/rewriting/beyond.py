@@ -18,6 +18,11 @@ with ``all`` of the opposite, and with ``count()`` that is asked whether it is 0
 between both would be read and counted for each row around them. The furthest of those before it is the next one, which
 is kept as what is behind an edge (``delta/groups/nearest.py``).
 
+    any(v > c ∧ k < d)  ⟶  max(v) of those where k < d, which is asked whether it is > c
+
+``all(b.v < a.v for b in E if b.user == a.user and b.at < a.at)``, whether it is above all before it: of two columns one
+is the order, and the greatest so far by the other is told by that of the row before (``run/running.py``).
+
 Law: ⟦beyond e⟧ = ⟦e⟧.
 """
 

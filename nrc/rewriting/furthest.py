@@ -88,7 +88,7 @@ class _Rows:
             return None
         across = [c for c in (*self.conditions, *self.asked) if free_vars(c) & own and free_vars(c) - own]
         compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
-        said = _of_one(compares, own) or _of_two(compares, own, inner)
+        said = _of_one(compares, own) or _of_two(compares, own, inner) or _of_columns(compares, own, inner)
         if said is None:
             return None
         dropped = [*self.gone, said.asked, *(c for c in across if _is_another(c, said.strict, inner))]
@@ -148,6 +148,20 @@ def _of_two(compares: Sequence[Call], own: AbstractSet[str], inner: Around) -> _
                 said = _Said(greatest, value, call, call, others, compared_with(behind, own), behind, edges)
                 found.append(((column_of(at) is None, not is_open), said))
     return min(found, key=lambda of: of[0])[1] if found else None
+
+
+def _of_columns(compares: Sequence[Call], own: AbstractSet[str], inner: Around) -> _Said | None:
+    """Those of which two columns are compared, each with another value: the greatest by one of them of those that are
+    behind an edge by the other, as the greatest so far."""
+    if len(compares) != 2 or not all(free_vars(c) <= inner.types.keys() for c in compares):
+        return None
+    call, behind = (compared_with(c, own) for c in compares[::-1])
+    if call is None or behind is None or call[1] == behind[1] or column_of(behind[1]) is None:
+        return None
+    fn, value, other = call
+    edges = columns_read(behind[2], free_vars(behind[2]), inner.types)
+    said = Call(fn, (value, other))
+    return _Said(fn in ("gt", "ge"), value, compares[1], said, (other,), call, compares[0], edges)
 
 
 def _alike(at: Elem, value: Elem, inner: Around) -> bool:

@@ -163,3 +163,29 @@ def test_what_is_valid_is_as_in_python(seed: int, tmp_path: Path) -> None:
                         b.upsert(name, [rows[name, i]])
             own = [[e for (of, _), e in rows.items() if of == name] for name in "EV"]
             assert [h.rows() for h in made] == [v(*own) for v in views]
+
+
+@rn.view
+def records(E: Bag[Event]) -> list[Any]:
+    """Those that are above all before them."""
+    return [e.id for e in E if all(p.kind < e.kind for p in E if p.user == e.user and p.at < e.at)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_above_all_before_it(seed: int, tmp_path: Path) -> None:
+    """Two columns are compared: the greatest so far tells."""
+    r, read = random.Random(seed), []
+    for n in (40, 160):
+        with rn.open(tmp_path / str(n), engine="local") as db:
+            db.relation("E", Event, key="id")
+            events = {i: Event(i, 0, 2 * i, r.choice("abcdefgh")) for i in range(n)}
+            db.load("E", [*events.values()])
+            made = db.create(records)
+            for at in (2 * n, r.randrange(n)):
+                new = Event(n + at, 0, 2 * at + 1, r.choice("abcdefgh"))
+                events[new.id] = new
+                with db.batch(policy="strict") as b:
+                    b.insert("E", [new])
+                read.append(b.report.rows_read)
+                assert made.rows() == records([*events.values()])
+    assert max(read[0], read[2]) <= 12

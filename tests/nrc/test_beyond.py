@@ -28,7 +28,7 @@ from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
-from ripplenest.nrc.syntax import Call, Expr, Group, Term
+from ripplenest.nrc.syntax import Call, Expr, Group, Sng, Term
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import LONG, Base, Record
 from ripplenest.nrc.walk import canonical, free_vars, nodes, unique_binders
@@ -62,6 +62,12 @@ def between(c: Choices, b: str) -> str:
     return " and ".join(ends[:: c.pick((1, -1))])
 
 
+def of_columns(c: Choices, b: str) -> str:
+    """Two columns of a row of a fold, each compared with a value of one around it."""
+    sides = [f"{b}.{own} {c.pick(('<', '<=', '>', '>='))} a.{c.pick('vw')}" for own in ("vw", "wv")[c.number(2)]]
+    return " and ".join(sides)
+
+
 def some(c: Choices, n: int) -> str:
     """A fold that says whether some row is beyond, or whether all are."""
     table = c.pick("AB")
@@ -70,7 +76,7 @@ def some(c: Choices, n: int) -> str:
     if table == "A" and c.one_in(2):
         more = c.pick(ANOTHER)
     inner = "" if not c.one_in(4) else "for i in b.es union "
-    said = (between if c.one_in(3) else compared)(c, "i" if inner else "b")
+    said = c.pick((between, between, of_columns, compared, compared, compared))(c, "i" if inner else "b")
     conditions = [t for t in (equal, more) if t]
     within, head, fold = c.pick(
         (
@@ -123,6 +129,15 @@ def is_behind(e: Term) -> bool:
     return any(isinstance(t, Call) and t.fn in SWAPPED and len(free_vars(t)) > 1 for t in nodes(e.of))
 
 
+def is_so_far(e: Term) -> bool:
+    """Whether what is behind a value by one column is the furthest by another."""
+    if not (isinstance(e, Group) and is_behind(e)):
+        return False
+    heads = [n.elem for n in nodes(e.of) if isinstance(n, Sng)]
+    compares = [t for t in nodes(e.of) if isinstance(t, Call) and t.fn in SWAPPED and len(free_vars(t)) > 1]
+    return any(head not in nodes(t) for head in heads for t in compares)
+
+
 @law(lambda c: (term(c), SMALL.draw(c)), examples=many(900, 20_000))
 def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
     e = exact(unique_binders(parse_expr(case[0], NAMES)))
@@ -139,6 +154,7 @@ def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
         COUNTS[fn] += after[fn] > 0 and bool(meant)
     COUNTS["another"] += found is not e and any(said in case[0] for said in ANOTHER)
     COUNTS["between"] += found is not e and any(map(is_behind, nodes(found))) and bool(meant)
+    COUNTS["so far"] += found is not e and any(map(is_so_far, nodes(found))) and bool(meant)
     COUNTS["in cases"] += cases is not found and found is not e and bool(meant)
     COUNTS["alternatives"] += sum((after - before).values()) > 1 and " or " in case[0] and bool(meant)
     COUNTS["left"] += found is e
@@ -177,7 +193,6 @@ WHICH = {
     "another field of it": (("b.g = a.g", "b.v > a.g and b.id != a.id", "any(x)", "for _ in p(s.f) union ", ""), None),
     "of its own key": (("b.id = a.id", "b.v > a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
     "what they agree in": (("b.g = a.v", "b.v > a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
-    "between two": (("b.g = a.g", "b.v > a.v and b.w < a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
     "of a constant": (("b.g = a.g", "b.v > 2", "any(x)", "for _ in p(s.f) union ", ""), None),
     "how many": (("b.g = a.g and b.v > a.v", "b", "count()", "", ", n: s.f"), None),
     "of a clock": (("b.g = a.g", "b.v > k.at", "any(x)", "for _ in p(s.f) union ", ""), None),
@@ -239,7 +254,6 @@ BETWEEN = {
     "behind it": ("a.w >= b.v and b.v > a.v", "b.v > a.v", "min", "p(a.w >= s.f)"),
     "by how much": ("b.v <= a.v and a.v - 2 <= b.v", "b.v <= a.v", "max", "p(a.v - 2 <= s.f)"),
     "another one": ("b.v < a.v and b.id != a.id and a.w <= b.v", "b.v < a.v", "max", "p(a.w <= s.f)"),
-    "two values": ("b.v < a.v and a.w <= b.w", None, "max", ""),
     "three": ("b.v < a.v and a.w <= b.v and a.id < b.v", None, "max", ""),
     "on one side": ("b.v < a.v and b.v < a.w", None, "max", ""),
     "of a clock": ("b.v < a.v and k.at <= b.v", None, "max", ""),
@@ -257,6 +271,30 @@ def test_which_lie_between(given: str, behind: str | None, fold: str, said: str)
     e, right = (exact(unique_binders(t)) for t in terms)
     found = beyond(e, KEYS)
     assert found is e if behind is None else canonical(found) == canonical(right)
+
+
+SO_FAR = {
+    "greatest": ("b.v < a.v and a.w <= b.w", "b.v < a.v", "max(x)", "b.w", "s.f >= a.w"),
+    "least": ("b.v > a.v and b.w < a.v", "b.v > a.v", "min(x)", "b.w", "s.f < a.v"),
+    "by what is said first": ("b.w >= a.w and a.v > b.v", "b.w >= a.w", "min(x)", "b.v", "s.f < a.v"),
+    "another one": ("b.v < a.v and b.r > a.r and b.id != a.id", "b.v < a.v", "max(x)", "b.r", "s.f > a.r"),
+    "of what is computed": ("b.v < a.v and b.h + 1 > a.w", None, "", "", ""),
+    "behind what is computed": ("b.v + 1 < a.v and b.w > a.w", None, "", "", ""),
+    "of a clock": ("b.v < k.at and b.w > a.w", None, "", "", ""),
+    "three": ("b.v < a.v and b.w > a.w and b.h >= a.h", None, "", "", ""),
+}
+
+
+@pytest.mark.parametrize(("given", "behind", "fold", "value", "said"), SO_FAR.values(), ids=SO_FAR)
+def test_the_greatest_so_far(given: str, behind: str | None, fold: str, value: str, said: str) -> None:
+    """Of two columns one is the order, and of those up to a value there the other has its greatest."""
+    rows = "for s in fold[s](x in (for b in A where b.g = a.g where {} union sng({})) of f: {}) union "
+    rows += "for _ in p({}) union "
+    both = (given, "b.v", "any()", "s.f"), (behind or given, value or "b.v", fold or "any()", said or "s.f")
+    terms = (parse_expr(f"{OF}{rows.format(*by)}sng(⟨v: a.v⟩)", NAMES) for by in both)
+    e, right = (unique_binders(t) for t in terms)
+    found = beyond(e, KEYS)
+    assert found is e if behind is None else canonical(simplify(found)) == canonical(simplify(right))
 
 
 PRICED = Environment({"A": Record((("g", LONG), ("p", PRICE), ("same", PRICE), ("other", FINER), ("more", FINER)))})
