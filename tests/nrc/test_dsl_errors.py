@@ -305,6 +305,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("names(M, M)", "names(M, M)", Unsupported, "does not fit names(N)"),
     ("[m(1) for m in M]", "m(1)", TypeMismatch, "only functions can be called"),
     ("[random.random() for m in M]", "random.random()", Unsupported, "non-deterministic"),
+    ("[datetime.timezone(3) for m in M]", "datetime.timezone(3)", Unsupported, "`ZONE = datetime.timezone(...)`"),
     ("[datetime.datetime.now() for m in M]", "datetime.datetime.now()", Unsupported, "non-deterministic"),
     ("[datetime.date.today() for m in M]", "datetime.date.today()", Unsupported, "non-deterministic"),
     ("[str(uuid.uuid4()) for m in M]", "uuid.uuid4()", Unsupported, "non-deterministic"),

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from difflib import get_close_matches
 from types import ModuleType
+from zoneinfo import ZoneInfo
 
 from ripplenest.nrc.errors import UnknownName, Unsupported
 from ripplenest.nrc.surface.python import decimals
@@ -85,6 +86,8 @@ CALLS: dict[object, str] = {
     map: "`[f(x) for x in xs]`",
     filter: "`[x for x in xs if ...]`",
     isinstance: "`x is None`; the types of all fields are known",
+    datetime.timezone: "a constant outside of the view, `ZONE = datetime.timezone(...)`",
+    ZoneInfo: 'a constant outside of the view, `ZONE = zoneinfo.ZoneInfo("...")`',
     print: "nothing; views have no side effects",
     pow: "`x * x`",
     next: "`min(xs, key=...).n`, a value of the first row, or `rn.top(1, xs, key=...)`",
