@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from support.in_order import in_order
-from support.written import module
+from support.written import functions, is_refused
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.surface.beside import NO_ROW, NOTHING
@@ -84,9 +84,7 @@ REFUSED: list[tuple[str, str, type[RipplenestError], str]] = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A module of a function for each expression."""
-    every = [e for e, _ in TYPED] + [e for e, *_ in REFUSED]
-    text = HEAD + "".join(f"\ndef f{n}(M: Bag[R]):\n    return {e}\n" for n, e in enumerate(every))
-    return module(tmp_path_factory.mktemp("beside") / "beside.py", text)
+    return functions(tmp_path_factory.mktemp("beside") / "beside.py", HEAD, [e for e, *_ in (*TYPED, *REFUSED)])
 
 
 @pytest.mark.parametrize(("n", "row"), [*enumerate(t for _, t in TYPED)], ids=[e for e, _ in TYPED])
@@ -103,11 +101,7 @@ def test_it_has_the_type_of_what_is_beside_it(made: Any, n: int, row: str) -> No
 def test_or_it_is_said_where_it_has_none(
     made: Any, n: int, place: str, kind: type[RipplenestError], part: str
 ) -> None:
-    with pytest.raises(kind) as caught:
-        made.rn.view(getattr(made, f"f{n + len(TYPED)}"))
-    assert part in str(caught.value)
-    _, shown, under, *_ = str(caught.value).splitlines()
-    assert shown[under.index("^") :].startswith(place)
+    is_refused(made, n + len(TYPED), place, kind, part)
 
 
 def test_a_variable_says_the_type(made: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from support.in_order import in_order
-from support.written import module
+from support.written import functions, is_refused
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 
@@ -79,8 +79,7 @@ REFUSED: list[tuple[str, str, type[RipplenestError], str]] = [
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A module of a function for each expression."""
     every = [*EXPRESSIONS, *(e for e, *_ in REFUSED)]
-    text = HEAD + "".join(f"\ndef f{n}(M: Bag[R]):\n    return {e}\n" for n, e in enumerate(every))
-    return module(tmp_path_factory.mktemp("objects") / "objects.py", text)
+    return functions(tmp_path_factory.mktemp("objects") / "objects.py", HEAD, every)
 
 
 @pytest.mark.parametrize("n", range(len(EXPRESSIONS)), ids=EXPRESSIONS)
@@ -91,8 +90,4 @@ def test_views_are_what_python_makes(made: Any, n: int) -> None:
 
 @pytest.mark.parametrize(("n", "place", "kind", "part"), [(n, *r[1:]) for n, r in enumerate(REFUSED)])
 def test_what_is_no_constant_is_refused(made: Any, n: int, place: str, kind: type[RipplenestError], part: str) -> None:
-    with pytest.raises(kind) as caught:
-        made.rn.view(getattr(made, f"f{n + len(EXPRESSIONS)}"))
-    assert part in str(caught.value)
-    _, shown, under, *_ = str(caught.value).splitlines()
-    assert shown[under.index("^") :].startswith(place)
+    is_refused(made, n + len(EXPRESSIONS), place, kind, part)

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 import pytest
-from support.written import module
+from support.written import functions, is_refused
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 
@@ -149,10 +149,9 @@ REFUSED: list[tuple[str, str, str, type[RipplenestError], str]] = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A module of a function for each expression."""
-    every = [(says, e) for says, e, _ in MADE] + [(says, e) for says, e, *_ in REFUSED]
-    head = "from __future__ import annotations\n" + HEAD
-    text = head + "".join(f"\ndef f{n}(M: Bag[R]) -> {says}:\n    return {e}\n" for n, (says, e) in enumerate(every))
-    return module(tmp_path_factory.mktemp("made") / "made.py", text)
+    every = [(says, e) for says, e, *_ in (*MADE, *REFUSED)]
+    head, says = "from __future__ import annotations\n" + HEAD, "\n".join(says for says, _ in every)
+    return functions(tmp_path_factory.mktemp("made") / "made.py", head, [e for _, e in every], says)
 
 
 @pytest.mark.parametrize(("n", "row"), [*enumerate(t for *_, t in MADE)], ids=[e for _, e, _ in MADE])
@@ -189,8 +188,4 @@ def _sorted(value: Any) -> Any:
 def test_what_is_no_such_row_is_refused_where_it_stands(
     made: Any, n: int, place: str, kind: type[RipplenestError], part: str
 ) -> None:
-    with pytest.raises(kind) as caught:
-        made.rn.view(getattr(made, f"f{n + len(MADE)}"))
-    assert part in str(caught.value)
-    _, shown, under, *_ = str(caught.value).splitlines()
-    assert shown[under.index("^") :].startswith(place)
+    is_refused(made, n + len(MADE), place, kind, part)

@@ -66,6 +66,7 @@ def compared(op: ast.cmpop, sides: Sequence[Reading], scope: Scope) -> Element |
     left, right = _sets(sides)
     if isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) or not (_is_set(left) and _is_set(right)):
         return None
+    plus([left, right], "the two sets that are compared")
     others, lacking = (_no_row(_without(a, b, scope), scope) for a, b in ((left, right), (right, left)))
     match op:
         case ast.LtE():
