@@ -7,7 +7,7 @@ or nothing (``commits``).
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,9 +18,9 @@ from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.api.named import CHANGES, SET, Named
 from ripplenest.api.sparks import Sparks
 from ripplenest.delta.materialize import Materialize
-from ripplenest.nrc.arguments import count, flag, moment, one_of, text
+from ripplenest.nrc.arguments import count, flag, kind, moment, one_of, text
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import UnknownRelation, UnknownView
+from ripplenest.nrc.errors import UnknownRelation, UnknownView, WrongValue
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.publish import Layout, Published, Target
@@ -276,24 +276,36 @@ class Database(Named):
         """
         return self._state.sources()
 
-    def verify(self, deep: bool = False) -> Verification:
+    def verify(self, deep: bool | str | Collection[str] = False) -> Verification:
         """Whether the rows of the newest version are what they should be: relations consistent, each map what its
         definition gives. Bytes that it does not need, as those of older versions, are for ``check_files`` to read;
         ``ripplenest verify`` does both.
 
-        ``deep`` also evaluates each view on the nested relations, in Python and without the compiler, for small data;
-        where that has no value, because it asks about rows that other conditions drop, the answer says so.
-        One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
+        ``deep`` also evaluates views on the nested relations, each or those with these names, in Python and without the
+        compiler, for small data: each fold goes through all rows of what it is of. Where that has no value, because it
+        asks about rows that other conditions drop, the answer says so.
+        One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed, and
+        UnknownView.
         """
         snapshot = self._state.snapshot()
-        flag(deep, "verify: deep")
+        deeply = self._deeply(deep)
         rows = Work(self._declared.plan(), snapshot.size, {}).full()
         with ExitStack() as held:
             built = Recomputing(self._state, self._sparks.builds)
             engine = self._engines.choose(rows)
             found = built.differing(snapshot, engine, rows, held)
             checked = built.checked(snapshot, engine, held)
-            return verify(self._declared, snapshot, found, checked, self._store.room, deep)
+            return verify(self._declared, snapshot, found, checked, self._store.room, deeply)
+
+    def _deeply(self, deep: bool | str | Collection[str]) -> Collection[str]:
+        """The views that are meant. Raises WrongValue, and UnknownView."""
+        if isinstance(deep, bool):
+            return self.views if deep else ()
+        if not isinstance(deep, str | list | tuple | set | frozenset) or not deep:
+            possible = ["True", "False", "the name of a view, or several"]
+            raise WrongValue("not a yes or no, nor views", where="verify: deep", got=kind(deep), possible=possible)
+        named = (deep,) if isinstance(deep, str) else deep
+        return [one_of(name, self.views, "there is no such view", error=UnknownView) for name in named]
 
     # ------------------------------------------------------------ versions
 

@@ -9,7 +9,7 @@ gives on the nested relations?
 Tables are compared as Arrow does it, so that only rows that differ become Python rows.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import assert_never
 
 import pyarrow as pa
@@ -46,11 +46,11 @@ from ripplenest.version.version import Version
 
 
 def verify(
-    declared: Declared, snapshot: Version, differing: Differing, checked: Checked, room: Room, deep: bool
+    declared: Declared, snapshot: Version, differing: Differing, checked: Checked, room: Room, deep: Collection[str]
 ) -> Verification:
     """Everything that ``snapshot`` holds of what is ``declared``. ``differing`` compares maps with what their
-    definitions give, and relations that are ``checked`` are looked at here if something is wrong with them. Raises
-    CorruptState for bytes that have changed."""
+    definitions give, and relations that are ``checked`` are looked at here if something is wrong with them. Views that
+    are ``deep`` are evaluated on nested rows, too. Raises CorruptState for bytes that have changed."""
     run = _Run(snapshot, differing, room)
     for r in declared.relations.values():
         sizes = checked(r)
@@ -64,12 +64,12 @@ def verify(
         seen |= {m.name for m in view.plan.maps}
     if deep:
         bags = {name: _nested(r, snapshot) for name, r in declared.relations.items()}
-        for view in declared.views.values():
+        for view in (view for name, view in declared.views.items() if name in deep):
             run.differences.extend(_deep(run, view, bags))
     for waiting in declared.waiting.values():
         run.not_compared.append(f"view {part(waiting.name)}: it waits to be rebuilt: {waiting.why}")
     found = tuple(run.differences)
-    return Verification(snapshot.version, deep, tuple(run.tables), found, tuple(run.not_compared))
+    return Verification(snapshot.version, bool(deep), tuple(run.tables), found, tuple(run.not_compared))
 
 
 @frozen

@@ -14,7 +14,8 @@ from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
 from ripplenest.intake.documents import Documents
 from ripplenest.intake.session import Session
-from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.errors import LawBroken, UnknownView, WrongValue
+from ripplenest.reading import verify as verifying
 from ripplenest.reading.verification import SHOWN
 from ripplenest.state import recomputing
 from ripplenest.store.specs import Change
@@ -449,3 +450,18 @@ def test_arrays_are_not_searched_for_labels(monkeypatch):
             b.insert("C", [customer(10, "Joe", [order(1, item(1))])])
         assert not taken_apart
         assert db.verify(deep=True).ok
+
+
+def test_views_are_evaluated_by_their_names(db: Database) -> None:
+    """Alone, as it takes its time; all are compared with what their definitions give."""
+    asked: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        deep = verifying._deep
+        patch.setattr(verifying, "_deep", lambda run, view, bags: asked.append(view.name) or deep(run, view, bags))
+        for names in ("somes", ["somes", "either"], True, False):
+            assert db.verify(deep=names).ok and db.verify(deep=names).deep is bool(names)
+    assert asked == ["somes"] * 2 + ["either", "somes"] * 2 + ["related", "either", "somes"] * 2
+    with pytest.raises(UnknownView, match="there is no such view"):
+        db.verify(deep=["somes", "some"])
+    with pytest.raises(WrongValue, match="not a yes or no, nor views"):
+        db.verify(deep=[])
