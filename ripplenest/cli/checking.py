@@ -18,7 +18,7 @@ _STATE = "A state directory, which is looked at, too."
 def verify(
     state: State,
     deep: Annotated[bool, typer.Option("--deep", help="Evaluate views on the nested relations, too; slow.")] = False,
-    view: Annotated[list[str] | None, typer.Option(help="Of --deep: this one, and no other; may be repeated.")] = None,
+    view: Annotated[list[str] | None, typer.Option(help="Evaluate this one alone; may be repeated.")] = None,
     engine: EngineOption = "auto",
     memory: Memory = None,
     as_json: Json = False,
@@ -30,7 +30,7 @@ def verify(
     """
     with open_state(state, catalogue, engine, memory=memory) as db:
         files = db.check_files()
-        found = db.verify(deep and (view or True))
+        found = db.verify(view or deep)
     if as_json:
         print_json({**found.to_dict(), "digests": files})
     else:
