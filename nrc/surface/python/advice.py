@@ -5,16 +5,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.functions.signatures import to_decimal
 from ripplenest.nrc.surface.conversions import DATE, NUMBERS, ONE_OR_NONE, conversion
 from ripplenest.nrc.surface.python import decimals
 from ripplenest.nrc.types import Base, Record, Type
+from ripplenest.nrc.values import MAX_DIGITS
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
 WHOLE_DAYS = "`math.floor((a - b).total_seconds() / 86400)`, of 24 hours each"
 SPANS = "`a < b + datetime.timedelta(minutes=5)`, or `(a - b).total_seconds()`"
 DIGITS = (
-    "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"
-    " a sum of rows ten more than each"
+    "fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10), a sum of rows ten more"
+    " than each"
 )
 AS_TEXT = "`str(int(x))`, or a field of its own, made text by who reads it: engines write such numbers in several ways"
 OF_DOUBLES = {"quotient": "`math.floor(a / b)`, of doubles", "mod": "`a - b * math.floor(a / b)`, of doubles"}
@@ -67,12 +69,23 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
     if (op in COMPUTED or op in COMPARED) and "decimal" in kinds and kinds <= {"decimal", "int", "long"}:
-        return DIGITS
+        return _fewer(op, types)
     if op == "sub" and kinds == {"timestamp"}:
         return SPANS
     if op in COMPUTED and kinds & {"date", "timestamp"}:
         return DAYS
     return "a field that holds the number" if op in COMPUTED and "string" in kinds else None
+
+
+def _fewer(op: str, types: Sequence[Base]) -> str:
+    """Which side of an operator is to have how many digits, so that what it gives has at most 38."""
+    digits = [known for t in types if (known := to_decimal([t])) is not None]
+    if len(digits) == 2:
+        i = int(digits[1].precision > digits[0].precision)
+        most = min(18, MAX_DIGITS - 1 - (digits[1 - i].precision if op == "mul" else 0))
+        if most > digits[i].scale:
+            return f"`rn.decimal(x, {most}, {digits[i].scale})` of the {('left', 'right')[i]} side, {DIGITS}"
+    return f"`rn.decimal(x, 18, 2)`, {DIGITS}"
 
 
 def _of_one_type(what: str, types: Sequence[Base]) -> str:
