@@ -1,12 +1,14 @@
 """Rows that a view makes as their classes do, and what functions say that they return."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 from support.written import functions, is_refused
 
+from ripplenest.errors import StateError
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 
 HEAD = """
@@ -64,6 +66,8 @@ class Late:
     id: int
     by: list[int] = attrs.field(factory=lambda: [1])
 
+SOME, DAY = Decimal("1234567890.25"), datetime.date(2020, 1, 1)
+
 @attrs.frozen
 class Plain:
     id: int
@@ -96,6 +100,8 @@ HOME, LOOSE = "⟨city: string, n: double⟩", "⟨city: string?, n: double?⟩?
 MADE = [
     ("list[Line]", "[Line(sku=i.sku, amount=i.qty) for m in M for i in m.items]", LINE),
     ("list[Line]", "[as_line(i) for m in M for i in m.items]", LINE),
+    ("list[R]", "[R(m.id, m.x, m.note, m.items) for m in M]",
+     "⟨id: long, x: double, note: string?, items: Bag(⟨sku: string, qty: long, price: decimal(10,2), n: int⟩)⟩"),
     ("list[Line]", "[Line(i.sku, i.n, i.price) for m in M for i in m.items]", LINE),
     ("list[Line]", '[Line(on=datetime.date(2020, 1, 1), price=3, amount=1, sku="s") for m in M]', LINE),
     ("list[Item]", "[Item(**i) for m in M for i in m.items]", "⟨sku: string, qty: long, price: decimal(10,2), n: int⟩"),
@@ -132,6 +138,8 @@ REFUSED: list[tuple[str, str, str, type[RipplenestError], str]] = [
     ("list[Any]", "[Item('a', 1, 1, m.id) for m in M]", "Item(", TypeMismatch, "`n: int` in the class"),
     ("list[Any]", "[Item('a', 1, 1, 2147483648) for m in M]", "Item(", TypeMismatch, "wanted   int"),
     ("list[Any]", f"[Out(1, 1, lines=[{{'sku': 'a'}}], {OF}) for m in M]", "Out(", TypeMismatch, "got      Bag(⟨sku"),
+    ("list[Any]", f"[Out(1, 1, [{{'sku': m.note, 'amount': 1.0, 'price': SOME, 'on': DAY}}], {OF}) for m in M]", "Out(",
+     TypeMismatch, "Out.lines.sku is never NULL"),
     ("list[Any]", "[Out(1, 1) for m in M]", "Out(", Unsupported, "not a constant"),
     ("list[Any]", "[Late(1) for m in M]", "Late(", Unsupported, "worked out for each Late"),
     ("list[Any]", "[Plain(1) for m in M]", "Plain(", Unsupported, "`@rn.record` above the class"),
@@ -182,6 +190,22 @@ def _sorted(value: Any) -> Any:
             return float(value)
         case _:
             return value
+
+
+def test_they_are_kept(made: Any, tmp_path: Path) -> None:
+    """Also what they take for granted of their relation is found, whose rows could have other fields."""
+    with made.rn.open(tmp_path, engine="local") as db:
+        relation = db.relation("M", made.R, key="id")
+        db.load("M", ROWS)
+        views = [made.rn.view(getattr(made, f"f{n}")) for n in range(len(MADE))]
+        handles = [db.create(view) for view in views]
+        with db.batch() as b:
+            b.upsert("M", [ROWS[1] | {"x": 7.0}])
+            b.insert("M", [ROWS[0] | {"id": 3}])
+        for view, handle in zip(views, handles, strict=True):
+            assert sorted(map(repr, handle.rows())) == sorted(map(repr, view(relation.rows())))
+        with pytest.raises(StateError, match="would mean something else where rows of M.items have other"):
+            relation.add("items.more", int | None)
 
 
 @pytest.mark.parametrize(("n", "place", "kind", "part"), [(n, *r[2:]) for n, r in enumerate(REFUSED)])

@@ -19,6 +19,7 @@ from ripplenest.nrc.functions.signatures import is_within
 from ripplenest.nrc.surface.conversions import towards
 from ripplenest.nrc.surface.python import constants, hints, scalars
 from ripplenest.nrc.surface.python.functions import greatest
+from ripplenest.nrc.surface.python.returned import others
 from ripplenest.nrc.surface.python.scalars import literal_of
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import Element, as_optional, difference, merge, project, same_type
@@ -94,12 +95,19 @@ def _fitted(value: Element, wanted: Type, what: str) -> Element:
     found = _converted(value, wanted)
     if same_type(wanted, found.type):
         return found
-    at, want, got = difference(wanted, found.type)
-    how = "never NULL" if join(wanted, found.type) is not None else "of another type"
+    is_null = join(wanted, found.type) is not None
+    at, want, got = _never_null(found.type, wanted) if is_null else difference(wanted, found.type)
     possible = [hint] if (hint := towards(got, want)) is not None else []
     if isinstance(found.type, Base):
         possible.append(f"`{what.rpartition('.')[2]}: {annotation_text(found.type)}` in the class")
-    raise TypeMismatch(f"{what} is {how}{at}", wanted=wanted, got=found.type, possible=possible)
+    what = f"{what}{at} is never NULL" if is_null else f"{what} is of another type{at}"
+    raise TypeMismatch(what, wanted=want if is_null else wanted, got=got if is_null else found.type, possible=possible)
+
+
+def _never_null(found: Type, wanted: Type) -> tuple[str, Type, Type]:
+    """Where ``found`` may be NULL, and what is ``wanted`` there is not."""
+    path, got, want = next(others(found, wanted, ""), ("", found, wanted))
+    return f".{path}" if path else "", want, got
 
 
 def _converted(value: Element, wanted: Type) -> Element:

@@ -30,27 +30,27 @@ def declared(source: Source) -> Type | None:
 
 def check_returned(found: BagTerm, wanted: Type) -> None:
     """Raises TypeMismatch for rows that are not those of ``wanted``."""
-    others = [*_others(found.type, wanted, "")]
-    if others:
-        hints = (f"{how}{f' of {at}' if at else ''}" for at, got, want in others if (how := towards(got, want)))
+    differ = [*others(found.type, wanted, "")]
+    if differ:
+        hints = (f"{how}{f' of {at}' if at else ''}" for at, got, want in differ if (how := towards(got, want)))
         raise TypeMismatch(
             "the view returns other rows than it says",
-            wanted=", ".join(f"{at}: {want}".removeprefix(": ") for at, _, want in others),
-            got=", ".join(f"{at}: {got}".removeprefix(": ") for at, got, _ in others),
+            wanted=", ".join(f"{at}: {want}".removeprefix(": ") for at, _, want in differ),
+            got=", ".join(f"{at}: {got}".removeprefix(": ") for at, got, _ in differ),
             possible=[*dict.fromkeys(hints), "`-> list[Any]`, which says nothing of rows"],
         )
 
 
-def _others(found: Type, wanted: Type, path: str, is_loose: bool = False) -> Iterator[tuple[str, Type, Type]]:
+def others(found: Type, wanted: Type, path: str, is_loose: bool = False) -> Iterator[tuple[str, Type, Type]]:
     """Where ``found`` has values that ``wanted`` has not, and both types there. Of records that may be NULL, fields are
     (``is_loose``)."""
     match found, wanted:
         case Record(), Record() if _alike(found, wanted):
             there = dict(wanted.there.fields)
             for name, field in found.there.fields:
-                yield from _others(field, there[name], f"{path}.{name}" if path else name, found.is_optional)
+                yield from others(field, there[name], f"{path}.{name}" if path else name, found.is_optional)
         case Bag(row), Bag(other) if is_loose or wanted.nullable >= found.nullable:
-            yield from _others(row, other, path)
+            yield from others(row, other, path)
         case Base(), Base() if (is_loose or wanted.nullable >= found.nullable) and is_within(found, wanted):
             return
         case _:
