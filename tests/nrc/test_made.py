@@ -204,7 +204,7 @@ def test_they_are_kept(made: Any, tmp_path: Path) -> None:
             b.insert("M", [ROWS[0] | {"id": 3}])
         for view, handle in zip(views, handles, strict=True):
             assert sorted(map(repr, handle.rows())) == sorted(map(repr, view(relation.rows())))
-        with pytest.raises(StateError, match="would mean something else where rows of M.items have other"):
+        with pytest.raises(StateError, match="would mean something else where rows of M"):
             relation.add("items.more", int | None)
 
 
