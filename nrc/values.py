@@ -32,6 +32,7 @@ from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Label, Record, Type
 NAN = float("nan")
 INT_BITS: dict[str, int] = {"int": 32, "long": 64}
 MAX_DIGITS = 38
+FILES = (".parquet", ".json", ".jsonl", ".ndjson", ".csv", ".gz")
 WRONG_TYPE = "wrong type"  # of a value that is of none that a column takes
 
 _EXACT = Context(prec=2 * MAX_DIGITS + 4)
@@ -169,7 +170,8 @@ def _fields(obj: object, type: Record, where: str) -> Mapping[Any, object]:
         if len(fields) == len(obj):
             return fields
     wanted = "a mapping or a record instance with the fields " + ", ".join(map(_name, type.names))
-    of_paths = ["one call for each file"] if isinstance(obj, str | PathLike) else None
+    is_path = isinstance(obj, PathLike) or (isinstance(obj, str) and obj.endswith(FILES))
+    of_paths = ["one call for each file"] if is_path else None
     possible = ["dict(row)"] if hasattr(obj, "keys") else of_paths
     raise WrongValue("not a record", where=where, wanted=wanted, got=_type_name(obj), possible=possible)
 

@@ -15,7 +15,7 @@ import types
 import typing
 from contextlib import suppress
 from copy import copy
-from dataclasses import is_dataclass
+from dataclasses import Field, is_dataclass
 from functools import partial
 from keyword import iskeyword
 from typing import Annotated, Any, Never, TypeVar, dataclass_transform
@@ -112,7 +112,10 @@ def _check_names(cls: type) -> None:
 def _own_defaults(cls: type) -> None:
     """Each row has a list, dict or set of its own where that is the default."""
     for name in inspect.get_annotations(cls):
-        if isinstance(value := vars(cls).get(name), list | dict | set):
+        if isinstance(value := vars(cls).get(name), Field):
+            possible = ["`= []`, which each row has of its own", "attrs.field(factory=...)"]
+            raise Unsupported("a default of a dataclass", where=f"{cls.__qualname__}.{name}", possible=possible)
+        if isinstance(value, list | dict | set):
             setattr(cls, name, attrs.Factory(partial(copy, value)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import decimal
 import typing
@@ -137,3 +138,14 @@ def test_records_that_have_no_type() -> None:
         record(type("NoFields", (), {}))
     with pytest.raises(TypeMismatch, match="digits"):
         _ = Decimal[2, 3]
+
+
+def test_a_default_of_a_dataclass_is_refused() -> None:
+    """It would be an object that no list is."""
+    with pytest.raises(Unsupported, match="a default of a dataclass") as caught:
+
+        @record
+        class Tagged:
+            tags: Bag[str] = dataclasses.field(default_factory=list)
+
+    assert "Tagged.tags: " in str(caught.value) and "`= []`" in str(caught.value)

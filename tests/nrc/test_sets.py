@@ -12,7 +12,7 @@ HEAD = """
 import ripplenest as rn
 from ripplenest import Bag
 
-SOME, NONE, LIST, FROZEN = {1, 2}, set(), [3, None], frozenset({2, None})
+SOME, NONE, LIST, FROZEN, PAIR = {1, 2}, set(), [3, None], frozenset({2, None}), (1, 2)
 
 @rn.record
 class Item:
@@ -36,11 +36,15 @@ OPERATORS = [
     "set(m.ys).symmetric_difference(LIST)",
     "{y for y in set(m.ys).union(SOME) if y and y not in {x.n for x in m.xs}}",
     "m.ys + LIST",
+    "set(LIST) | set(m.ys)",
+    "set(m.ys) - frozenset(PAIR)",
     "LIST + [x.n for x in m.xs]",
 ]
 COMPARISONS = [
     *(f"{{x.n for x in m.xs}} {op} set(m.ys)" for op in ("==", "!=", "<=", "<", ">=", ">")),
     *(f"SOME {op} set(m.ys) | {{1}}" for op in ("==", "!=", "<=", "<", ">=", ">")),
+    "set(PAIR) <= set(m.ys)",
+    "set([]) != set(m.ys)",
     "set() == {x.n for x in m.xs}",
     "{x.n for x in m.xs} != NONE",
     "FROZEN <= {x.n for x in m.xs} <= set(m.ys)",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
-from ripplenest.nrc.surface.python import advice, functions, hints, scalars, truths
+from ripplenest.nrc.surface.python import advice, constants, functions, hints, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -69,6 +69,10 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
     if is_set and not node.args:
         return Untyped("[]")
     given = listed(_one(node, name), scope)
+    if is_set and isinstance(given, Static):
+        given = constants.as_bag(given, node, scope)
+    if is_set and given == Untyped("[]"):
+        return given
     if is_set:
         return distinct(given, scope)
     if function is len and not is_bag(given):

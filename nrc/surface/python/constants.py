@@ -136,6 +136,12 @@ def beside_bags(readings: Sequence[Reading], node: ast.expr, scope: Scope) -> Se
     return [_as_bag(r.value, node, scope) or r if isinstance(r, Static) else r for r in readings]
 
 
+def as_bag(reading: Static, node: ast.expr, scope: Scope) -> Reading:
+    """A collection of constants as the bag that it would be written as; all else as it is."""
+    written = rows(reading.value, node) if isinstance(reading.value, list | tuple | set | frozenset) else None
+    return reading if written is None else scope.read(written)
+
+
 def as_set(reading: Reading, node: ast.expr, scope: Scope) -> Reading:
     """A set of constants, of which a method is called, as the set that it would be written as."""
     held = reading.value if isinstance(reading, Static) and isinstance(reading.value, set | frozenset) else None
