@@ -4,8 +4,9 @@
         ⟶  … C[for z in φ_β(x ∈ e; f: any(v ≤ c)) union for _ in p(not z.f ∧ c < s.f) union e′]
 
 So of c < coalesce(s.f, d), of ≤ with <, and of > with max; and of ``s.f is NULL or c < s.f``, where c is never NULL, z
-says all of it. Of a version of something, ``s`` tells when the next one begins, and c < s.f that it holds at c: then it
-is the latest before c (``latest.py``), which finds it, and all versions would be looked at otherwise.
+says all of it: of s.f itself, as a default may be NULL, too, or come before c. Of a version of something, ``s`` tells
+when the next one begins, and c < s.f that it holds at c: then it is the latest before c (``latest.py``), which finds
+it, and all versions would be looked at otherwise.
 
 Law: both have the same rows.
 """
@@ -42,8 +43,8 @@ def is_next(t: Term) -> bool:
 def until(condition: Elem, around: Around) -> Iterator[Until]:
     """The ways to say so of a ``condition``."""
     match condition:
-        case Call("or", (Call("is_null", (answer,)), Call(op, (a, b)))) if op in SWAPPED and answer in (a, b):
-            for c, some in _some(Call(op, (a, b)), around):
+        case Call("or", (Call("is_null", (Proj(Var()) as s,)), Call(op, sides))) if op in SWAPPED and s in sides:
+            for c, some in _some(Call(op, sides), around):
                 if is_known(c, around) and not may_be_null(elem_type(c, around.types)):
                     yield Until(some, [])
         case Call("or", (Call() as said, Call("is_null") as absent)):

@@ -91,7 +91,8 @@ def term(c: Choices) -> tuple[str, str]:
         rows = f"{own}for _ in p({' and '.join([later_a, *beside])}) union sng({b})"
         is_next = f"{edge} {next_} t.m"
         ways = (is_next, f"t.m is null or {is_next}", f"{is_next} or t.m is null")
-        said = c.pick((*ways, is_next.replace("t.m", "coalesce(t.m, 2)")) if field != "r" else ways)
+        last = f"coalesce(t.m, {c.pick(('2', 'a.w', 'o.w', 'o.v'))})"
+        said = c.pick(ways).replace("t.m", last if field != "r" and c.one_in(2) else "t.m")
         text = f"{around}for o in {c.pick('AB')} where {holds}{joined} union for t in fold[{NEXT}](x in ({rows}) of m: "
         return kind, f"{text}{first}(x)) union for _ in p({said}) union sng(⟨a: {a}, o: o.v⟩)"
     own += f"for _ in p({within}) union sng({head})"
