@@ -297,10 +297,10 @@ class Database(Named):
             checked = built.checked(snapshot, engine, held)
             return verify(self._declared, snapshot, found, checked, self._store.room, deeply)
 
-    def _deeply(self, deep: bool | str | Collection[str]) -> Collection[str]:
-        """The views that are meant. Raises WrongValue, and UnknownView."""
+    def _deeply(self, deep: bool | str | Collection[str]) -> Collection[str] | None:
+        """The views that are meant; None where none is asked for. Raises WrongValue, and UnknownView."""
         if isinstance(deep, bool):
-            return self.views if deep else ()
+            return self.views if deep else None
         if not isinstance(deep, str | list | tuple | set | frozenset) or not deep:
             possible = ["True", "False", "the name of a view, or several"]
             raise WrongValue("not a yes or no, nor views", where="verify: deep", got=kind(deep), possible=possible)

@@ -46,11 +46,17 @@ from ripplenest.version.version import Version
 
 
 def verify(
-    declared: Declared, snapshot: Version, differing: Differing, checked: Checked, room: Room, deep: Collection[str]
+    declared: Declared,
+    snapshot: Version,
+    differing: Differing,
+    checked: Checked,
+    room: Room,
+    deep: Collection[str] | None,
 ) -> Verification:
     """Everything that ``snapshot`` holds of what is ``declared``. ``differing`` compares maps with what their
     definitions give, and relations that are ``checked`` are looked at here if something is wrong with them. Views that
-    are ``deep`` are evaluated on nested rows, too. Raises CorruptState for bytes that have changed."""
+    are ``deep`` are evaluated on nested rows, too; None asks for none. Raises CorruptState for bytes that have
+    changed."""
     run = _Run(snapshot, differing, room)
     for r in declared.relations.values():
         sizes = checked(r)
@@ -69,7 +75,7 @@ def verify(
     for waiting in declared.waiting.values():
         run.not_compared.append(f"view {part(waiting.name)}: it waits to be rebuilt: {waiting.why}")
     found = tuple(run.differences)
-    return Verification(snapshot.version, bool(deep), tuple(run.tables), found, tuple(run.not_compared))
+    return Verification(snapshot.version, deep is not None, tuple(run.tables), found, tuple(run.not_compared))
 
 
 @frozen

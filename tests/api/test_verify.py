@@ -452,6 +452,11 @@ def test_arrays_are_not_searched_for_labels(monkeypatch):
         assert db.verify(deep=True).ok
 
 
+def test_a_state_without_views_says_what_was_asked(tmp_path):
+    with rn.open(tmp_path, engine="local") as db:
+        assert db.verify(deep=True).deep and not db.verify().deep
+
+
 def test_views_are_evaluated_by_their_names(db: Database) -> None:
     """Alone, as it takes its time; all are compared with what their definitions give."""
     asked: list[str] = []
