@@ -91,11 +91,11 @@ def _told_by(
     """What of the row ``var`` is equated with something of x, also by way of others; with nothing that is NULL where
     that never is."""
     for a in dict.fromkeys(a for a, _ in pairs if var in free_vars(a)):
-        known, todo = {a}, [a]
+        known, todo = {a: None}, [a]  # in order: which of them is taken must not depend on hashes
         while todo:
             more = [b for own, b in pairs if own == todo[-1] and b not in known]
             todo = [*todo[:-1], *more]
-            known.update(more)
+            known |= dict.fromkeys(more)
         is_never = not may_be_null(elem_type(a, types))
         found = (b for b in known if free_vars(b) == {x})
         yield from ((a, b) for b in found if not (is_never and may_be_null(elem_type(b, types))))
