@@ -9,8 +9,8 @@ cancel. It is linear, and so maintained like any map; readers see each label wit
 many is harmless.
 """
 
-import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 
 from attrs import field, frozen
 
@@ -306,7 +306,7 @@ def _places(view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[s
     fails = any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(c.definition.body))
     name = domain_name(view, c.name)
     asked = (places_asked(p, c.site, fails, name not in apart) for m in readers for p in m.products)
-    products = tuple(itertools.chain.from_iterable(asked))
+    products = tuple(chain.from_iterable(asked))
     row = domain_row(c.site)
     why = f"the places of {c.name} in use"
     return Map(name, MapKind.DOMAIN, row, term(products, row), products, c.site, why)

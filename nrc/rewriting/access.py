@@ -161,8 +161,8 @@ class Join:
 
         Changes first, those that are joined by the keys that they give each other; then folds of known places by which
         others are looked up, each one row; then what has most keys, of as many first those that find who holds a bag,
-        ties in the order of the product. Constants come last, because they are
-        the same in every batch: what they find grows with the table.
+        ties in the order of the product. Constants come last, because they are the same in every batch: what they find
+        grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """

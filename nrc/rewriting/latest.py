@@ -57,8 +57,8 @@ def _inside(e: Expr, around: Around, fresh: Fresh) -> Expr:
         case For(_, Pred()) if (held := _held(e, around, fresh)) is not None:
             return held
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _of_some(e)) is not None:
-            asked = _inside(rows, around, fresh)
-            return e if asked is rows else Group(site, "_", asked, None, (evolve(fold, args=()),))
+            inside = _inside(rows, around, fresh)
+            return e if inside is rows else Group(site, "_", inside, None, (evolve(fold, args=()),))
     return rebuilt(e, around, lambda c, here: _inside(c, here, fresh))
 
 

@@ -6,7 +6,7 @@ changes a multiplicity, and one that is not used may be left out.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeGuard
 
 from attrs import evolve, frozen
@@ -94,6 +94,12 @@ class Static:
 
 
 Reading = Element | BagTerm | Untyped | Static
+
+
+def tuple_of(fields: Mapping[str, Element]) -> Element:
+    """⟨f: t, …⟩ under the prefixes of all fields."""
+    row = Record(tuple((n, e.type) for n, e in fields.items()))
+    return Element(Tuple(tuple((n, e.elem) for n, e in fields.items())), row, merge(fields.values()))
 
 
 def merge(elements: Iterable[Element]) -> tuple[Bind, ...]:

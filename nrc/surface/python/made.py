@@ -22,9 +22,9 @@ from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.python.returned import others
 from ripplenest.nrc.surface.python.scalars import literal_of
 from ripplenest.nrc.surface.python.scope import Scope
-from ripplenest.nrc.surface.readings import Element, as_optional, difference, merge, project, same_type
+from ripplenest.nrc.surface.readings import Element, as_optional, difference, project, same_type, tuple_of
 from ripplenest.nrc.surface.records import annotation_text, record_type
-from ripplenest.nrc.syntax import Lit, Tuple
+from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base, Record, Type, join, nullable
 
 CASTS = {"long": "to_long", "double": "to_double"}
@@ -54,7 +54,7 @@ def read(node: ast.Call, cls: type, scope: Scope) -> Element:
     if unknown := [name for name in given if name not in row.names]:
         raise Unsupported(f"{cls.__qualname__} has no such field", got=", ".join(unknown), possible=row.names)
     values = given | _fields(_defaults(node, cls, [name for name in row.names if name not in given]), row, scope)
-    return _made({name: _fitted(values[name], t, f"{cls.__qualname__}.{name}") for name, t in row.fields})
+    return tuple_of({name: _fitted(values[name], t, f"{cls.__qualname__}.{name}") for name, t in row.fields})
 
 
 def _fields(node: ast.Dict, row: Record, scope: Scope) -> dict[str, Element]:
@@ -85,11 +85,6 @@ def _default(field: "attrs.Attribute[Any]", cls: type) -> object:
     raise hints.unsupported(what, f"`{field.name}=...`, given where the row is made")
 
 
-def _made(fields: dict[str, Element]) -> Element:
-    row = Record(tuple((name, e.type) for name, e in fields.items()))
-    return Element(Tuple(tuple((name, e.elem) for name, e in fields.items())), row, merge(fields.values()))
-
-
 def _fitted(value: Element, wanted: Type, what: str) -> Element:
     """``value`` as one of the type ``wanted``. Raises TypeMismatch where it is none."""
     found = _converted(value, wanted)
@@ -118,7 +113,7 @@ def _converted(value: Element, wanted: Type) -> Element:
             if t.is_optional:
                 return value
             fields = {name: _converted(project(value, name), f) for name, f in wanted.there.fields}
-            row = value if same_type(wanted.there, value.type) else _made(fields)
+            row = value if same_type(wanted.there, value.type) else tuple_of(fields)
             return as_optional(row) if wanted.is_optional else row
         case _:
             return value

@@ -41,12 +41,12 @@ from ripplenest.nrc.surface.readings import (
     guard,
     is_bag,
     made_of,
-    merge,
     plus,
     project,
     singleton,
+    tuple_of,
 )
-from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
+from ripplenest.nrc.syntax import For, Neg, Product, Var
 from ripplenest.nrc.types import EXISTS, Bag, Record, Type, places
 
 
@@ -246,11 +246,11 @@ def _dict(keys: Sequence[ast.expr | None], values: Sequence[ast.expr], scope: Sc
             case _:
                 with scope.located(key):
                     raise hints.unsupported("a key that is not a literal string", "`{'name': ...}`")
-    return _tuple(fields)
+    return tuple_of(fields)
 
 
 def _record(pairs: Sequence[tuple[str, ast.expr]], scope: Scope) -> Element:
-    return _tuple({name: _field(name, value, scope) for name, value in pairs})
+    return tuple_of({name: _field(name, value, scope) for name, value in pairs})
 
 
 def _field(name: str, node: ast.expr, scope: Scope) -> Element:
@@ -266,11 +266,6 @@ def _spread(node: ast.expr, scope: Scope) -> dict[str, Element]:
         return {name: project(row, name) for name in row.type.there.names}
     with scope.located(node):
         raise TypeMismatch("only the fields of a record can be added by **", wanted="a record", got=describe(row))
-
-
-def _tuple(fields: dict[str, Element]) -> Element:
-    row = Record(tuple((n, e.type) for n, e in fields.items()))
-    return Element(Tuple(tuple((n, e.elem) for n, e in fields.items())), row, merge(fields.values()))
 
 
 # ---------------------------------------------------------------- operators

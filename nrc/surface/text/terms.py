@@ -24,9 +24,9 @@ from ripplenest.nrc.surface.readings import (
     as_bag,
     as_element,
     guard,
-    merge,
     plus,
     singleton,
+    tuple_of,
     wrap,
 )
 from ripplenest.nrc.surface.text import aggregates, dictionaries, elements, groups, sets
@@ -37,7 +37,7 @@ from ripplenest.nrc.surface.text.kinds import pair, read_type, subtrees, unique
 from ripplenest.nrc.surface.text.names import named, stored
 from ripplenest.nrc.surface.text.scope import Scope, is_quoted, part_name, spelled
 from ripplenest.nrc.surface.text.trees import Node
-from ripplenest.nrc.syntax import Empty, Flatten, For, Let, Neg, Pred, Product, SngBag, Tuple, Var
+from ripplenest.nrc.syntax import Empty, Flatten, For, Let, Neg, Pred, Product, SngBag, Var
 from ripplenest.nrc.types import UNIT, Bag, Dict, Record
 
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -399,9 +399,9 @@ def _record(children: Sequence[Node], scope: Scope) -> Element:
     """⟨f: t, …⟩; a bag in a field becomes the variable of a for over sng_ι of it."""
     pairs = [(name, spelled(name), value) for name, value in map(pair, children)]
     found = {name: _entry(name, value, scope) for name, value in unique(scope.text, pairs)}
-    row = Record(tuple((n, e.type) for n, e in found.items()))
-    check_type_limits(row)
-    return Element(Tuple(tuple((n, e.elem) for n, e in found.items())), row, merge(found.values()))
+    row = tuple_of(found)
+    check_type_limits(row.type)
+    return row
 
 
 def _entry(name: str, node: Node, scope: Scope) -> Element:
