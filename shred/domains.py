@@ -1,6 +1,6 @@
 """Dom_ι, the labels of a site that are in use, and Dom_α, the places of a group that are asked for."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from attrs import evolve
 
@@ -54,6 +54,18 @@ def _asked(c: Comprehension, needed: Set[str], alone: bool) -> Iterator[str]:
             more = free_vars(place_asked(c, var, rel, alone)) - found
             found |= more
             todo += more
+
+
+def asked_apart(c: Comprehension, columns: Iterable[Elem]) -> list[str]:
+    """The sources of ``columns``, one of each that are not joined: they are joined by who asks, and by nothing else."""
+    import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(var for var, _ in c.generators)
+    graph.add_edges_from(_equated(c))
+    known = {var for column in columns for var in free_vars(column)}
+    asked = (sorted(part & known) for part in nx.connected_components(graph))
+    return [variables[0] for variables in asked if variables]
 
 
 def _between(c: Comprehension, found: Set[str], groups: Set[str]) -> Iterator[str]:

@@ -6,6 +6,9 @@ those columns, needs no domain, and entries for labels that nobody holds are har
 ``Dom_ι`` holds the labels in use, and the dictionary is ``Dom_ι ⋈ e``. Both choices give the same view (a law). A
 parameter that is NULL equals no column, so a key-bound column is required to be not NULL.
 
+Nor are entries harmless that are many: rows of several sources which the parameters alone join would be pairs, each
+with each, whose label nobody holds (``asked_apart``). So such a site has a domain.
+
 An entry that has no value is not harmless: it refuses a batch. So a site whose definition can fail has a domain, with
 parameters or without; and so has every site whose bags hold its labels, because a domain counts the labels in all rows
 of a dictionary, those that nobody holds included (``must_be_held``).
@@ -32,7 +35,7 @@ from ripplenest.nrc.types import Label, Site, Type, may_be_null
 from ripplenest.nrc.walk import Names, rebuild_elem
 from ripplenest.shred.always import evaluated, without
 from ripplenest.shred.bound import bindings
-from ripplenest.shred.domains import domain_row, label_leaves
+from ripplenest.shred.domains import asked_apart, domain_row, label_leaves
 
 
 @frozen
@@ -83,9 +86,14 @@ def keep(
         held_only = "a domain was asked for"
     if held_only is not None:
         return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
+    entries = tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True))
+    apart = (asked_apart(c, b.values()) for c, b in zip(entries, bound, strict=True))
+    if found := next((variables for variables in apart if len(variables) > 1), None):
+        why = f"rows of {' and '.join(found)} are joined by the label alone, and would be pairs"
+        return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
-    return KeptDictionary(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
+    return KeptDictionary(entries, False, why)
 
 
 def must_be_held(sites: Sequence[Definition], always: frozenset[str] = frozenset()) -> dict[str, str]:
