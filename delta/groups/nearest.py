@@ -183,6 +183,8 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
     if value is None:
         return None
     groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
+    if free_vars(value) == {v for v, e in groups if not free_vars(e)}:
+        return None  # one value for all places, as of a clock, would move all of them
     generators = tuple(g for g in every.generators if g not in groups)
     rows = Chain(generators, (*(p for p in every.conjuncts if p != c), *has_value(by.by, types)), every.head)
     own = elem_type(value, types)

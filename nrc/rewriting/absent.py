@@ -20,7 +20,7 @@ from attrs import frozen
 
 from ripplenest.nrc.functions import folds
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.rewriting.bands import SWAPPED, uncast
+from ripplenest.nrc.rewriting.bands import SWAPPED, sides, uncast
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import asked, conjunction, folded, is_sure, not_true, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus, Pred, Proj, Var
@@ -81,12 +81,9 @@ def _told_apart(found: Sequence[Nothing], conditions: Sequence[Elem], body: Expr
 
 def _compared(conditions: Sequence[Elem], around: Around) -> Iterator[Nothing]:
     """The totals of rows that are compared with what moves by itself."""
-    for c in conditions:
-        match c:
-            case Call(fn, (a, b)) if fn in SWAPPED and is_sure(c):
-                for own, other in ((a, b), (b, a)):
-                    if free_vars(other) and free_vars(other) <= around.moving and (n := answered(own, around)):
-                        yield n
+    for own, other in (pair for c in conditions if is_sure(c) for pair in sides(c)):
+        if free_vars(other) and free_vars(other) <= around.moving and (n := answered(own, around)):
+            yield n
 
 
 def _may_be(n: Nothing, around: Around) -> bool:

@@ -17,7 +17,7 @@ from functools import reduce
 
 from ripplenest.nrc.paths import columns_read
 from ripplenest.nrc.rewriting.absent import answered
-from ripplenest.nrc.rewriting.bands import SWAPPED, difference
+from ripplenest.nrc.rewriting.bands import SWAPPED, sides
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference
@@ -98,12 +98,10 @@ def _choice(c: Elem, around: Around) -> Choice | None:
 
 def _still(c: Elem, around: Around) -> Iterator[Elem]:
     """The side of a comparison with what moves that does not."""
-    if isinstance(c, Call) and c.fn in SWAPPED:
-        compared = next((apart for side in c.args if (apart := difference(side)) is not None), c)
-        for own, beside in (compared.args, compared.args[::-1]):
-            others = free_vars(beside)
-            if others and others <= around.moving and not free_vars(own) & around.moving:
-                yield own
+    for own, beside in sides(c):
+        others = free_vars(beside)
+        if others and others <= around.moving and not free_vars(own) & around.moving:
+            yield own
 
 
 def _never_null(c: Elem, around: Around) -> bool:

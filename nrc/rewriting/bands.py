@@ -92,6 +92,13 @@ def difference(t: Elem) -> Call | None:
     return None
 
 
+def sides(cond: Elem) -> Iterator[tuple[Elem, Elem]]:
+    """Each side that a comparison has, with the other one: of a difference that is compared, what it lies between."""
+    if isinstance(cond, Call) and cond.fn in SWAPPED:
+        a, b = next((apart for side in cond.args if (apart := difference(side)) is not None), cond).args
+        yield from ((a, b), (b, a))
+
+
 def operands(t: Elem) -> tuple[Elem, ...]:
     """What ``t`` lies between, or the integers that it is the sum of (``exact.py``); itself where it is neither."""
     match t:

@@ -199,8 +199,21 @@ def above(U: Bag[User], E: Bag[Event]):
     ]
 
 
+@rn.view
+def by_maximum(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """The latest moment as a clock: what was last so far, and who was silent, also those who never did anything."""
+    return [
+        {
+            "u": u.id,
+            "last": max((e for e in E if e.user == u.id and e.at <= max(k.at for k in K)), key=lambda e: (e.at, e.id)).n,
+            "gone": max((e.at for e in E if e.user == u.id), default=START) < max(k.at for k in K) - LATELY,
+        }
+        for u in U
+    ]
+
+
 WARNED = (active, listed, counted, idle, exactly, busy, recent, gone)
-ACCEPTED = (read_inside, totals, kinds, aged, aging, above)
+ACCEPTED = (by_maximum, read_inside, totals, kinds, aged, aging, above)
 VIEWS = (*WARNED, *ACCEPTED)
 COUNTS: Counter[str] = Counter()
 

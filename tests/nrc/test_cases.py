@@ -56,6 +56,7 @@ def compared(c: Choices, x: str) -> str:
         values += [("e.v", "2"), ("e.v", "e.w"), ("t.m", "m.m"), ("t.a", "m.a"), ("t.m", "k.at"), ("t.n", "k.at")]
         values += [("t.n", "m.m"), ("to_double(t.n)", "m.a"), ("t.n", f"k.at - {n}")]
         values += [("coalesce(t.m, 1)", "m.m"), ("coalesce(to_double(t.n), 0.5)", "m.a")]
+        values += [(LAST, "k.now"), (LAST, f"micros_after(k.now, {n})"), (f"micros_between({LAST}, k.now)", f"{n}")]
         values += [("e.v", "m.m"), ("e.w", f"m.m - {n}"), ("to_double(e.v)", "m.a"), ("to_double(e.w)", "m.a")]
     a, b = c.pick(values)
     apart = (f"micros_between(k.now, {x}.t)", f"{n}")
@@ -99,7 +100,8 @@ def term(c: Choices) -> str:
     return f"{clocks} union {OWN}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
 
 
-OWN = "for t in fold[t](x in (for i in e.es union sng(i.w)) of m: max(x), a: avg(x), n: count())"
+OWN = "for t in fold[t](x in e.es of m: max(x.w), a: avg(x.w), n: count(), l: max(x.t))"
+LAST = 'coalesce(t.l, timestamp "2024-01-01 00:00:00.000002+00:00")'
 
 
 def total(rows: str) -> str:
@@ -243,6 +245,11 @@ ABSENT = {
     "what stands instead of NULL": (
         f"{SUMMED}for _ in p(coalesce(t.m, 7) > m.m) union sng(e.u)",
         f"{SUMMED}for _ in p(not t.m is null and t.m > m.m) + p(t.m is null and 7 > m.m) union sng(e.u)",
+    ),
+    "how far it is from what moves": (
+        f"{CLOCKED}for _ in p(micros_between({LAST}, k.now) <= 1) union sng(e.u)",
+        f"{CLOCKED}for _ in p(not t.l is null and micros_between(t.l, k.now) <= 1) + "
+        f"p(t.l is null and micros_between({LAST.split(', ')[1][:-1]}, k.now) <= 1) union sng(e.u)",
     ),
     "all that is asked of the total": (
         f"{CLOCKED}for _ in p(t.n > k.at) union for _ in p(t.n < e.u) union for _ in p(e.v < 3) union sng(e.u)",
