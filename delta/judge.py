@@ -159,7 +159,8 @@ def _held(m: Map, program: TriggerProgram) -> bool:
         case MapKind.FLAT:
             return True
         case MapKind.DOMAIN:
-            return all(_held(holder, program) for holder in _holders(m, program))
+            holders = [*_holders(m, program)]
+            return bool(holders) and all(_held(holder, program) for holder in holders)
         case MapKind.DICTIONARY:
             return any(d.site == m.site and _held(d, program) for d in program.of_kind(MapKind.DOMAIN))
         case MapKind.AUXILIARY | MapKind.GROUP | MapKind.ORDERED | MapKind.TOP | MapKind.JOINED:

@@ -535,3 +535,17 @@ def test_sums_beside_a_clock_say_who_becomes_another(tmp_path: Path, view: rn.Vi
             stored = {name: db.relation(name).rows() for name, _ in view.query.relations}
             assert db.view(view.name).rows() == view(**stored)
         assert db.verify().ok
+
+
+@rn.view
+def moved(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """Each has an edge of its own, and all of them move."""
+    return [
+        {"n": max((e for e in E if e.user == u.id and e.n + u.limit <= max(k.id for k in K)), key=lambda e: e.n).id}
+        for u in U
+    ]
+
+
+def test_places_that_all_move_are_no_small_change(tmp_path: Path) -> None:
+    with opened(tmp_path / "s", ()) as db, pytest.warns(UserWarning, match="one value for all rows, changes, every"):
+        db.create(moved)

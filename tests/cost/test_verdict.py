@@ -304,6 +304,8 @@ def test_an_update_that_is_not_incremental() -> None:
     assert finding.advice.startswith("change M in smaller batches")
     assert str(found).startswith("not incremental: C[[δ]] = 700{⟨1, 1⟩} ≰ 560{⟨1, 1⟩}\nΔM: the update")
     assert when(join(BY_KEY), rows={**rows, "ΔM": 79}).incremental
+    assert when(join(BY_KEY), rows={"M": 1, "ΔM": 1, "S": 7}).incremental  # the only row, of which none is a part
+    assert not when(join(BY_KEY), rows={"M": 2, "ΔM": 2, "S": 7}).incremental
     assert when(join(BY_KEY)).steps == ("2·|M|·|S|", "2·|ΔM|·|S|")
 
 
