@@ -205,7 +205,9 @@ def by_maximum(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
     return [
         {
             "u": u.id,
-            "last": max((e for e in E if e.user == u.id and e.at <= max(k.at for k in K)), key=lambda e: (e.at, e.id)).n,
+            "last": max(
+                (e for e in E if e.user == u.id and e.at <= max(k.at for k in K)), key=lambda e: (e.at, e.id)
+            ).n,
             "gone": max((e.at for e in E if e.user == u.id), default=START) < max(k.at for k in K) - LATELY,
         }
         for u in U
@@ -537,15 +539,24 @@ def test_sums_beside_a_clock_say_who_becomes_another(tmp_path: Path, view: rn.Vi
         assert db.verify().ok
 
 
+
+@rn.record
+class Held:
+    id: int
+    es: Bag[Event]
+
+
 @rn.view
-def moved(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+def moved(H: Bag[Held], K: Bag[Clock]):
     """Each has an edge of its own, and all of them move."""
     return [
-        {"n": max((e for e in E if e.user == u.id and e.n + u.limit <= max(k.id for k in K)), key=lambda e: e.n).id}
-        for u in U
+        {"n": max((e for e in h.es if e.n + h.id <= max(k.id for k in K)), key=lambda e: (e.n, e.id)).user} for h in H
     ]
 
 
 def test_places_that_all_move_are_no_small_change(tmp_path: Path) -> None:
-    with opened(tmp_path / "s", ()) as db, pytest.warns(UserWarning, match="one value for all rows, changes, every"):
-        db.create(moved)
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("H", Held, key="id", keys={"es": "id"})
+        db.relation("K", Clock, key="id")
+        with pytest.warns(UserWarning, match="when max.k.id., one value for all rows, changes, every row"):
+            db.create(moved)
