@@ -135,9 +135,13 @@ def last(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
             "day": max([o for o in R if o.customer == c.id], key=lambda o: (o.at, o.id)).day
             if [o for o in R if o.customer == c.id]
             else None,
+            "pair": max((o.at, o.id) for o in R if o.customer == c.id)[1]
+            if [o for o in R if o.customer == c.id]
+            else None,
             "lines": [
                 {
                     "id": o.id,
+                    "pair": min([(x.n % 3, (x.n, o.id)) for x in o.lines])[1][0] if o.lines else None,
                     "n": max(o.lines, key=lambda x: x.n).n if o.lines else None,
                     "price": max(o.lines, key=lambda x: x.n).price if o.lines else None,
                     "row": [min(o.lines, key=lambda x: -x.n)] if o.lines else [],

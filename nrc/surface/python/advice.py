@@ -113,4 +113,6 @@ def of_fold(name: str, row: Type) -> str | None:
         return OF_ROWS.get(name)
     field = next((n for n, t in row.fields if isinstance(t, Base) and t.kind in NUMBERS), "n")
     own = "rn.avg" if name == "avg" else name
+    if name in ("min", "max"):
+        return f"`{own}(xs, key=lambda x: x.{field})`, the row that has it; `{own}(x.{field} for x in xs)`, the value"
     return OF_ROWS.get(name, f"`{own}(x.{field} for x in xs)`")

@@ -49,15 +49,13 @@ JOINED = "rn.{}(xs, ys, lambda x, y: x.key == y.key)"
 
 def reads(function: object) -> bool:
     """Whether a call of ``function`` is read here."""
-    known = (*FOLDS, min, max, *DISTINCT, functions.group_by, *JOINS)
+    known = (*FOLDS, *DISTINCT, functions.group_by, *JOINS)
     return any(function is own for own in known)
 
 
 def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Reading:
     """What the call of a ``function`` means that is read here."""
     name = getattr(function, "__name__", "")
-    if function is min or function is max:
-        return _extreme(node, name, scope)
     if function is functions.group_by:
         return _group_by(node, scope, apply)
     if any(function is join for join in JOINS):
@@ -145,14 +143,15 @@ def _truths(rows: BagTerm, scope: Scope) -> BagTerm:
     return BagTerm(For(x, rows.expr, Sng(found.elem)), Bag(found.type))
 
 
-def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
+def extreme_value(given: Reading, name: str, default: Reading, scope: Scope) -> Element:
     """min and max, of nothing NULL, or the default, which is there for NULL."""
-    words = {str(word.arg): word.value for word in node.keywords}
-    if unknown := words.keys() - {"default"}:
-        raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
-    found = _fold(name, name, True, listed(_one(node, name), scope), scope)
-    default = scope.read(words["default"]) if "default" in words else Untyped("None")
+    found = _fold(name, name, True, given, scope)
     return found if default == Untyped("None") else scalars.apply("coalesce", [found, default])
+
+
+def only(node: ast.Call, name: str, scope: Scope) -> Reading:
+    """What the one argument of a call is, the rows that it is of."""
+    return listed(_one(node, name), scope)
 
 
 def _one(node: ast.Call, name: str) -> ast.expr:

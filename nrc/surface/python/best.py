@@ -7,17 +7,29 @@ itself, over one order of the rows.
 
 import ast
 from functools import reduce
+from typing import TypeGuard
 
 from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
 from ripplenest.nrc.surface.python import hints, ranking, scalars
-from ripplenest.nrc.surface.python.aggregates import Apply, arguments
+from ripplenest.nrc.surface.python.aggregates import Apply, arguments, extreme_value, only
 from ripplenest.nrc.surface.python.scope import Scope
-from ripplenest.nrc.surface.readings import BagTerm, Element, Known, Reading, Static, Untyped, merge, project
+from ripplenest.nrc.surface.readings import (
+    BagTerm,
+    Element,
+    Known,
+    Reading,
+    Static,
+    Untyped,
+    as_bag,
+    is_bag,
+    merge,
+    project,
+)
 from ripplenest.nrc.syntax import For, Sng, Tuple, Var
-from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat, optional
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat, optional, places
 
 
 @frozen
@@ -48,6 +60,25 @@ def read(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
     if "default" in given and scope.read(given["default"]) != Untyped("None"):
         raise hints.unsupported(f"{name} with a key and a default", "`rn.coalesce(max(xs, key=...).n, 0)`")
     return _reading(Row(ranking.first(given["rows"], given["key"], name == "max", scope, apply)), scope)
+
+
+def extreme(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
+    """max(xs) and min(xs), of nothing NULL, or the default; of tuples the one that is first, value by value."""
+    words = {str(word.arg): word.value for word in node.keywords}
+    if unknown := words.keys() - {"default"}:
+        raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
+    given = only(node, name, scope)
+    default = scope.read(words["default"]) if "default" in words else Untyped("None")
+    if not is_bag(given) or not _are_tuples(row := as_bag(given).type.row):
+        return extreme_value(given, name, default, scope)
+    if default != Untyped("None"):
+        hint = f"`rn.coalesce({name}(...)[{len(row.names) - 1}], 0)`"
+        raise hints.unsupported(f"{name} of tuples with a default", hint)
+    return _reading(Row(ranking.first_of_all(as_bag(given), name == "max", scope, apply)), scope)
+
+
+def _are_tuples(row: Type) -> TypeGuard[Record]:
+    return isinstance(row, Record) and row.names == places(len(row.names)) and is_flat(row)
 
 
 def by_place(node: ast.Subscript, scope: Scope, apply: Apply) -> Reading | None:

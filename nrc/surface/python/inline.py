@@ -83,6 +83,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
             return best.read(node, name, scope, _of_rows(node, scope))
         if len(node.args) > 1:
             return choices.extreme(name, _positional(node, scope, name))
+        return best.extreme(node, name, scope, _of_rows(node, scope))
     if function is bool and len(node.args) == 1 and not node.keywords:
         return choices.truth_value(node.args[0], scope)
     if aggregates.reads(function):

@@ -160,6 +160,12 @@ def first(rows: ast.expr, key: ast.expr, descending: bool, scope: Scope, apply: 
     return _top(rows, _Order(key, (descending,), (False,)), _one(rows), scope, apply)
 
 
+def first_of_all(bag: BagTerm, descending: bool, scope: Scope, apply: Apply) -> BagTerm:
+    """The first row of a bag, by its values."""
+    rank = _rank(bag, _Order(None, (descending,), (False,)), scope, apply)
+    return top_of(scope.site, scope.fresh("x"), bag, rank, 1, scope.session.names)
+
+
 def _rank(bag: BagTerm, order: _Order, scope: Scope, apply: Apply) -> Rank:
     """Rows without a key are ordered by their base values, as tuples are."""
     of = None if order.key is None else function_of(order.key, 1, TOP, scope, apply)
