@@ -264,7 +264,9 @@ def floored(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
 def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     """Records and lists by their names, and months as keys of groups."""
     return [
-        dict(month=month, names=list(o.id for o in os), days=[dict({"n": 1}, id=o.id) for o in os])  # noqa: C400, C408
+        dict(month=month, names=list(o.id for o in os), days=[dict({"n": 1}, id=o.id) for o in os],  # noqa: C400
+             of={f"n{k}": len([o for o in os if m <= o.customer <= n]) for k, (m, n) in LIMITS.items() if k > 1},
+             **{name: max((o.id for o in os if o.name == name), default=None) for name in ("b", "Ba")})
         for month, os in rn.group_by(R, lambda o: o.at.strftime("%Y-%m"))
     ]
 

@@ -14,7 +14,7 @@ import ripplenest as rn
 from ripplenest.nrc.errors import QueryError, Unsupported
 
 HEAD = """\
-import datetime, decimal, functools, math
+import datetime, decimal, functools, itertools, math
 from decimal import Decimal
 import ripplenest as rn
 from ripplenest import Bag
@@ -262,6 +262,23 @@ BY_PLACE: list[Case] = [
      "[max(o.items, key=lambda i: i.n).n for o in O]", [None, 3]),
     ("[max(((i.price, i.n) for i in o.items), default=(0, 0))[1] for o in O]", "`rn.coalesce(max(...)[1], 0)`",
      "[rn.coalesce(max((i.price, i.n) for i in o.items)[1], 0) for o in O]", [0, 2]),
+    ("[list(itertools.accumulate(i.n for i in o.items)) for o in O]", "`sum(y.n for y in ys if y.at <= x.at)`",
+     "[[sum(j.n for j in o.items if j.n <= i.n) for i in o.items] for o in O]", [[], [1, 3, 6]]),
+    ("[[b.n - a.n for a, b in itertools.pairwise(o.items)] for o in O]", "`min((y for y in ys if y.at > x.at), key=",
+     "[[min((j for j in o.items if j.n > i.n), key=lambda j: j.n).n for i in o.items] for o in O]", [[], [None, 2, 3]]),
+    ("[k for k, n, os in rn.group_by(O, lambda o: (o.k, o.n))]", "possible `for (k, n), os in ...`",
+     "[k for (k, n), os in rn.group_by(O, lambda o: (o.k, o.n))]", [1, 2]),
+    ("[{str(i.n): i.price for i in o.items} for o in O]", "`{k: ... for k in KINDS}`, a field for each",
+     "[{f'n{k}': len([i for i in o.items if i.n == k]) for k in (1, 7)} for o in O]",
+     [{"n1": 0, "n7": 0}, {"n1": 1, "n7": 0}]),
+    ("[{k + o.name: 1 for k in ('a', 'b')} for o in O]", "the names of fields are texts that are known when the view",
+     "[{k + 'x': o.n for k in ('a', 'b')} for o in O]", [{"ax": -7, "bx": -7}, {"ax": 7, "bx": 7}]),
+    ("[{k: 1 for k in ('a', 'b') if o.name == k} for o in O]", "`... if x.n else None` as its value",
+     "[{k: 1 if o.n == 7 else None for k in ('a', 'b') if k > 'a'} for o in O]", [{"b": None}, {"b": 1}]),
+    ("[{k: 1 for k, n in ('a', 'b')} for o in O]", "as many names as there are parts",
+     "[{k: n for k, n in [('a', o.k), ('b', 3)]} for o in O]", [{"a": 1, "b": 3}, {"a": 2, "b": 3}]),
+    ("[o.day.replace(month=o.day.month + 1) for o in O]", "the first day of the next month",
+     "[(o.day.replace(day=28) + datetime.timedelta(days=4)).replace(day=1) for o in O]", [date(2024, 4, 1)] * 2),
     ("[o.items.length for o in O]", "possible `len(xs)`", "[len(o.items) for o in O]", [0, 3]),
     ("[o.items.size() for o in O]", "possible `len(xs)`", "[len(o.items) for o in O]", [0, 3]),
     ("[o.name.length for o in O]", "possible `len(s)`", "[len(o.name) for o in O]", [2, 2]),

@@ -19,7 +19,10 @@ CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] i
 
 NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.GeneratorExp: ("a generator expression here", "a list comprehension, `[... for x in xs]`"),
-    ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
+    ast.DictComp: (
+        "a dict comprehension over rows", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`; of constants "
+        "`{k: ... for k in KINDS}`, a field for each"
+    ),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
     ast.Slice: ("a slice of a bag, which has no order", "`sorted(xs, key=...)[:3]`"),
     ast.Subscript: (
@@ -74,6 +77,7 @@ PLACE = (
     "`len([y for y in ys if y.n < x.n])`, how many come before x: its place from 0 on;"
     " `1 + len([y for y in ys if y.n > x.n])`, its place from the greatest, which is 1"
 )
+NEXT = "`min((y for y in ys if y.at > x.at), key=lambda y: y.at).n`, of the next row"
 CALLS: dict[object, str] = {
     reversed: "`sorted(xs, key=..., reverse=True)`, how it is shown; bags have no order",
     enumerate: f"{PLACE}; bags have no order",
@@ -82,7 +86,7 @@ CALLS: dict[object, str] = {
     dict: "`{'name': ...}`",
     bool: "`bool(xs)`, of a bag or a condition",
     range: "a relation that holds the numbers",
-    zip: "`A * B`, or two `for`s with a condition; bags have no order",
+    zip: f"`A * B`, or two `for`s with a condition; {NEXT}; bags have no order",
     map: "`[f(x) for x in xs]`",
     filter: "`[x for x in xs if ...]`",
     isinstance: "`x is None`; the types of all fields are known",
@@ -101,6 +105,8 @@ LIBRARIES: dict[str, str] = {
     "collections.defaultdict": "`rn.group_by(xs, lambda x: x.key)`",
     "itertools.groupby": "`rn.group_by(xs, lambda x: x.key)`",
     "itertools.chain": "`xs + ys`, or `rn.flatten(xs)`",
+    "itertools.accumulate": "`sum(y.n for y in ys if y.at <= x.at)`, the running total of each row",
+    "itertools.pairwise": NEXT,
     "itertools": "two `for`s with a condition",
     "functools.partial": "a function written with def, `def f(x): return g(1, x)`",
     "functools.reduce": "`sum(...)`, or `rn.fold(R, ...)` over a ring of your own",

@@ -33,7 +33,10 @@ STARTS = {  # of what a timestamp is the start where these are 0
 HOUR = "`x.replace(minute=0, second=0, microsecond=0)`, the start of the hour, and so of a day, a minute and a second"
 DIRECTIVES = "`x.strftime('%Y-%m')`, of %Y, %m, %d, %H, %M, %S and %%"
 OF_DAY = "`x.date().replace(day=1)`, a date, and compared with it `x.date()`"
-PARTS = "`x.replace(day=1)`, of constants for year, month and day"
+PARTS = (
+    "`x.replace(day=1)`, of constants for year, month and day; "
+    "`(x.replace(day=28) + datetime.timedelta(days=4)).replace(day=1)`, the first day of the next month"
+)
 
 T = TypeVar("T", int, str)
 Method = Callable[[Element, Sequence[Reading], Mapping[str, Reading]], Element]

@@ -20,6 +20,7 @@ from ripplenest.nrc.surface.python import (
     inline,
     moments,
     parts,
+    pivot,
     ranking,
     scalars,
     sets,
@@ -77,6 +78,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _record([*zip(places(len(elts)), elts, strict=True)], scope)
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
+        case ast.DictComp(_, value):
+            fields = pivot.fields(node, pivot.elements(node, partial(_collection, scope=scope)), scope)
+            return tuple_of({name: _field(name, value, inner) for name, inner in fields})
         case ast.BinOp(left, ast.Mult() as op, right):  # pairs, whose sides are of types of their own
             return _binary(op, scope.read(left), scope.read(right), scope)
         case ast.BinOp(left, op, right):
@@ -165,7 +169,7 @@ def _rows(node: ast.expr, scope: Scope) -> Reading:
     """What a ``for`` goes through: a bag, or what is written as a tuple, or a collection of constants."""
     if isinstance(node, ast.Tuple):
         return _list(node.elts, scope)
-    found = _range(node, scope) or scope.read(node)
+    found = _collection(node, scope)
     rows = constants.rows(found.value, node) if isinstance(found, Static) else None
     return found if rows is None else scope.read(rows)
 
@@ -186,11 +190,22 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
             names = places(len(elts))
             if not isinstance(value.type, Record) or value.type.there.names != names:
                 possible = ["one name, and its fields: `for x in xs`, x.name", "rows of a product or of tuples"]
+                possible = _nested(elts, value.type) or possible
                 what = f"cannot unpack these rows into {len(elts)} names"
                 raise Unsupported(what, wanted=", ".join(names), got=value.type, possible=possible)
             return [pair for n, t in zip(names, elts, strict=True) for pair in _targets(t, project(value, n))]
         case _:
             raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
+
+
+def _nested(elts: Sequence[ast.expr], row: Type) -> list[str]:
+    """``(a, b), xs`` where ``a, b, xs`` was written, of rows whose first part has so many."""
+    *first, last = map(ast.unparse, elts)
+    if isinstance(row, Record) and row.names == places(2) and first:
+        key = row.get("_1")
+        if isinstance(key, Record) and key.there.names == places(len(first)):
+            return [f"`for ({', '.join(first)}), {last} in ...`"]
+    return []
 
 
 def _single(elt: ast.expr, scope: Scope, wanted: Type | None) -> BagTerm:
@@ -331,6 +346,10 @@ def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Readin
         case (ast.In() | ast.NotIn()), _ if (span := _range(node, scope)) is not None:
             return span
     return scope.read(node)
+
+
+def _collection(node: ast.expr, scope: Scope) -> Reading:
+    return _range(node, scope) or scope.read(node)
 
 
 def _range(node: ast.expr, scope: Scope) -> Static | None:
