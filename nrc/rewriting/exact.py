@@ -3,6 +3,7 @@ are days and moments to which something is added.
 
     p - q < n      ⟶  to_decimal(p) - to_decimal(q) < to_decimal(n)      so with +, · and -p, and with ≤, > and ≥
     p + span ≤ q   ⟶  micros_between(p, q) ≤ -span                       of constant spans
+    |p - q| < n    ⟶  p - q < n ∧ q - p < n               (``absolute.py``)
     coalesce(a, p - q) < n  ⟶  coalesce(a < n, p - q < n)                so with if, and inside of sums
 
 A difference of integers can be beyond their type, as max - (-1) is, and a day before the first one is none. What can
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from math import prod
 
+from ripplenest.nrc.rewriting.absolute import both
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference
@@ -52,6 +54,8 @@ def exact_again(e: Expr) -> Expr:
 def exact_elem(t: Elem) -> Elem:
     """An element ``t``, and all that is in it."""
     t = rebuild_elem(t, exact_elem)
+    if (ways := both(t)) is not None:
+        return exact_elem(ways)
     match t:
         case Call(op, (a, b)) if of_integers(t) is not None:  # decimals of the view
             return Call(op, (_marked(a), _marked(b)))

@@ -46,7 +46,7 @@ def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Ex
         if _changed(copied, other) - _changed(told, found):
             return simplify(other)
     if found is told:
-        return nested if united is counted else simplify(united)
+        return nested if united is nested else simplify(united)
     return simplify(found)
 
 

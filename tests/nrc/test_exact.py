@@ -2,11 +2,13 @@
 
 import operator
 from collections import Counter
+from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
 from itertools import product
 
 import pytest
+from attrs import evolve
 from support.choices import Choices
 from support.laws import law
 
@@ -21,7 +23,7 @@ from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.rewriting.sums import solved
 from ripplenest.nrc.syntax import Call, Elem, Lit, Pred, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, INT, LONG, Base, Record, Type, nullable
+from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, Base, Record, Type, nullable
 from ripplenest.nrc.walk import nodes, replace_part
 
 OPS = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -229,3 +231,53 @@ def test_enough_was_met() -> None:
         assert COUNTS["products"] > 100 and COUNTS["again"] > 150, COUNTS
         assert COUNTS["of several"] > 200 and COUNTS["too many ways"] < COUNTS["of several"] / 2, COUNTS
         assert COUNTS["looked at"] < COUNTS["left out"] / 2, COUNTS
+
+
+KNOWN: dict[str, tuple[object, ...]] = {
+    "int": (-1, 0, 2, 2**31 - 1), "long": (-1, 0, 2, 72, 2**62), "decimal": (Decimal("0.00"), Decimal("2.00")),
+    "double": (-1.0, 0.0, 2.0, float("nan")),
+}  # fmt: skip
+APART: dict[str, tuple[str, tuple[object, ...]]] = {
+    "int": ("sub_int", (-(2**31), -1, 0, 1, 2, 2**31 - 1, None)),
+    "long": ("sub_long", (-(2**63), -1, 0, 1, 2, 2**63 - 1, None)),
+    "decimal": ("sub_decimal", (Decimal("-9.99"), Decimal("0.00"), Decimal("0.01"), Decimal("2.00"), None)),
+    "date": ("days_between", (date.min, date(2024, 1, 1), date(2024, 1, 3), date.max, None)),
+    "timestamp": ("micros_between", (datetime.min, datetime(2024, 1, 1), datetime(2024, 1, 1, 0, 0, 2), None)),
+}
+
+
+@law(examples=1500)
+def test_how_far_two_values_lie_apart(c: Choices) -> None:
+    """From both sides, of each kind, as a number of a wider type, and what is computed of it."""
+    kind = c.pick([*APART])
+    fn, values = APART[kind]
+    t: Elem = Call(fn, (Proj(Var("x"), "a"), Proj(Var("x"), "b")))
+    if kind in ("int", "date") and c.one_in(2):
+        t = Call("to_long", (t,))
+    if kind == "date" and isinstance(t, Call) and t.fn == "to_long" and c.one_in(2):
+        t = Call("mul_long", (t, Lit(c.pick((-3, 24)), LONG)))
+    elif kind == "timestamp" and c.one_in(2):
+        t = Call("div_double", (Call("to_double", (t,)), Lit(1e6, DOUBLE)))
+    own = Base(kind, True, 6, 2) if kind == "decimal" else Base(kind, True)
+    types: dict[str, Type] = {"x": Record((("a", own), ("b", own)))}
+    of = elem_type(t, types)
+    assert isinstance(of, Base)
+    t = Call(f"abs_{of.kind}", (t,))
+    if of.kind == "int" and c.one_in(2):
+        t, of = Call("to_long", (t,)), LONG
+    known = Lit(c.pick(KNOWN[of.kind]), evolve(of, nullable=False))
+    asked = Call(c.pick([*OPS]), (t, known)[:: c.pick((1, -1))])
+    found = exact_elem(asked)
+    assert isinstance(found, Call) and found.fn in ("and", "or") and elem_type(found, types) == elem_type(asked, types)
+    assert not any(isinstance(n, Call) and n.fn.startswith("abs") for n in nodes(found))
+    env = {"x": tuple((name, c.pick(values)) for name in "ab")}
+    try:
+        assert elem(found, env) == elem(asked, env)
+        COUNTS[f"apart: {kind}, {found.fn}"] += elem(found, env) is not None
+    except EvaluationError:
+        assert kind in ("int", "long")
+
+
+def test_enough_lay_apart() -> None:
+    if COUNTS:
+        assert all(COUNTS[f"apart: {kind}, {way}"] > 50 for kind in APART for way in ("and", "or")), COUNTS

@@ -93,6 +93,14 @@ def negated(operand: Reading) -> Reading | None:
     return Static(Span(apply("neg", [span.micros]), span.days and apply("neg", [span.days])))
 
 
+def absolute(operand: Reading) -> Reading | None:
+    """abs(span); None of what is none."""
+    span, known = of(operand), _constant(operand)
+    if span is None or known is not None:
+        return None if known is None else Static(abs(known))
+    return Static(Span(apply("abs", [span.micros]), span.days and apply("abs", [span.days])))
+
+
 def in_numbers(left: Reading, rights: Sequence[Right]) -> tuple[Reading, list[Right]]:
     """What is compared with each other: of spans the days, if all are of whole ones, or their microseconds. Raises
     TypeMismatch for a span beside something else."""

@@ -93,7 +93,9 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if rings.reads(function):
         return rings.read(node, function, scope, _of_rows(node, scope))
     if (op := scalars.named(function)) is not None:
-        return scalars.call(function, op, _positional(node, scope, getattr(function, "__name__", op)))
+        args = _positional(node, scope, getattr(function, "__name__", op))
+        span = elapsed.absolute(args[0]) if function is abs and len(args) == 1 else None
+        return scalars.call(function, op, args) if span is None else span
     if function is list and len(node.args) == 1:
         return as_bag(aggregates.listed(node.args[0], scope))
     if function is dict and len(node.args) <= 1:
