@@ -122,7 +122,7 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
     """What a reader hands out; its schema first, for readers without rows."""
     try:
         reader = pa.RecordBatchReader.from_stream(rows)
-        yield reader.schema.empty_table()
+        yield pa.table([pa.nulls(0, t) for t in reader.schema.types], reader.schema)
         yield from (pa.Table.from_batches([batch]) for batch in reader if batch.num_rows)
     except pa.ArrowException:
         raise _no_arrow(rows, where) from None

@@ -246,7 +246,7 @@ def _list_array(values: pa.Array, row: Type, nullable: bool) -> Bags:
 
 def _cast(values: pa.Array, t: Base) -> pa.Array:
     if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+        values = _decoded(values)
     if not _alike(values.type, t) or (values.null_count and not t.nullable):
         raise NotPlain
     try:
@@ -257,6 +257,12 @@ def _cast(values: pa.Array, t: Base) -> pa.Array:
     if pa.types.is_timestamp(values.type) and values.type.tz not in (None, "UTC"):
         _within(found, pa.int64(), (_FIRST + 1) * _DAY, _LAST * _DAY)  # other years there
     return _canonical(found, t)
+
+
+def _decoded(values: pa.DictionaryArray) -> pa.Array:
+    """Each value in its place. Arrow takes no views, of which the categories of polars are."""
+    known = values.dictionary.cast(_taken(values.dictionary.type))
+    return pa.DictionaryArray.from_arrays(values.indices, known).dictionary_decode()
 
 
 def _alike(arrow: pa.DataType, t: Base) -> bool:

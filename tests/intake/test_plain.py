@@ -131,6 +131,23 @@ def test_lists_of_one_size_are_taken_by_columns() -> None:
         assert values_of(level, row) == [to_value({"x": x}, row, "") for x in column.to_pylist()]
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["a", "b", "c"])], ids=str)
+def test_categories_of_polars_are_texts_at_every_depth(kind: Any) -> None:
+    """Arrow takes no views, which these are made of."""
+    t = pl.Struct({"c": kind})
+    frame = pl.DataFrame(
+        {"x": ["a", None, "b"], "r": [{"c": "b"}, {"c": None}, {"c": "a"}], "xs": [[{"c": "c"}, {"c": None}], [], None]},
+        schema={"x": kind, "r": t, "xs": pl.List(t)},
+    )
+    inner = Record((("c", Base("string", True)),))
+    row = Record((("x", Base("string", True)), ("r", inner), ("xs", Bag(inner, True))))
+    for given in (frame, frame[1:], frame[:1]):
+        level = from_arrow(pa.table(given), row)
+        assert level is not None
+        assert values_of(level, row) == [to_value(found, row, "") for found in given.to_dicts()]
+        assert len(read_rows(given, row, "rows")) == len(given)
+
+
 ROW = Record((("a", Base("long")), ("r", Record((("b", Base("string", True)), ("c", Base("double")))))))
 ROWS = [{"a": i, "r": {"b": None if i % 3 == 0 else f"é{i}", "c": [0.5, -0.0, NAN][i % 3]}} for i in range(10)]
 
