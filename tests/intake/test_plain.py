@@ -136,7 +136,7 @@ def test_categories_of_polars_are_texts_at_every_depth(kind: Any) -> None:
     """Arrow takes no views, which these are made of."""
     t = pl.Struct({"c": kind})
     frame = pl.DataFrame(
-        {"x": ["a", None, "b"], "r": [{"c": "b"}, {"c": None}, {"c": "a"}], "xs": [[{"c": "c"}, {"c": None}], [], None]},
+        {"x": ["a", None, "b"], "r": [{"c": c} for c in ("b", None, "a")], "xs": [[{"c": "c"}, {"c": None}], [], None]},
         schema={"x": kind, "r": t, "xs": pl.List(t)},
     )
     inner = Record((("c", Base("string", True)),))
