@@ -11,6 +11,7 @@ assumed that are shown, it is, but for what the source makes of a row field by f
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from attrs import evolve
 
@@ -57,18 +58,20 @@ def became(old: Type, new: Type, path: Path = ()) -> Iterator[tuple[Path, What]]
                 yield from became(a, b, (*path, name))
 
 
-def outgrown(queries: Iterable[Query], relation: str, old: Type, new: Type) -> list[str]:
+def outgrown(
+    queries: Iterable[Query], relation: str, old: Type, new: Type, renamed: tuple[str, str] | None = None
+) -> list[str]:
     """The names of those that go on with rows of ``relation`` as they were, where their sources would show others."""
-    rows = [*_renewed(old, new)]
-    return sorted(q.name for q in queries if any(_shows(q, relation, *row) for row in rows))
+    rows, become = [*_renewed(old, new)], partial(with_relation, name=relation, row=new, renamed=renamed)
+    return sorted(q.name for q in queries if any(_shows(q, relation, become, *row) for row in rows))
 
 
-def _shows(q: Query, relation: str, path: Path, names: Names) -> bool:
+def _shows(q: Query, relation: str, become: Callable[[Query], Query], path: Path, names: Names) -> bool:
     """Whether ``q`` shows rows at ``path`` field by field. Where it takes more than that for granted, fields have other
-    names only, and it shows whatever has those ``names``."""
+    names only, and it shows what has those ``names`` still when it has ``become`` one of such rows."""
     if Assumed(relation, path, "shown") in q.assumes:
         return True
-    return Assumed(relation, path, "fields") in q.assumes and names in _names(expr_type(q.body, {}, {}))
+    return Assumed(relation, path, "fields") in q.assumes and names in _names(expr_type(become(q).body, {}, {}))
 
 
 def _renewed(old: Type, new: Type, path: Path = ()) -> Iterator[tuple[Path, Names]]:

@@ -60,7 +60,7 @@ class Defining:
         waiting = self._declared.waiting.get(query.name)
         made = None
         if known is not None:
-            self._declared.check_same(compiled(query, known.options), materialize)
+            self._declared.check_same(query, materialize)
         elif waiting is not None:
             self._declared.check_term(waiting, query, materialize)
             self.definitions.rebuild(waiting, snapshot)
@@ -127,7 +127,8 @@ class Defining:
             snapshot = self.state.snapshot()
             old = find_relation(self._declared.relations, name)
             wanted = change(old)
-            behind = outgrown((v.query for v in self._declared.every), name, old.row, wanted.relation.row)
+            queries = (v.query for v in self._declared.every)
+            behind = outgrown(queries, name, old.row, wanted.relation.row, wanted.renamed)
             return self.definitions.alter(wanted, what, snapshot, self.publications.check_fits), behind
 
         return self._done(alter)

@@ -17,6 +17,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
 from ripplenest.nrc.errors import NameTaken, UnknownRelation
+from ripplenest.nrc.surface.same import differing, same_view
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
 from ripplenest.run.coming import comes_or_goes
@@ -25,7 +26,7 @@ from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
 from ripplenest.state.stored import StoredPast, StoredWas, read, relation_of, shape_of_stored
-from ripplenest.state.views import Kept, Waiting, view_of
+from ripplenest.state.views import Kept, Waiting, compiled, view_of
 from ripplenest.store.specs import TableSpec
 from ripplenest.version.folding import Fold
 from ripplenest.version.version import AccessKeys, Orders, Sized
@@ -299,16 +300,16 @@ class Declared:
     def check_term(self, known: Waiting, query: Query, materialize: str | None) -> None:
         """Raises ViewChanged when ``query`` is another definition than that of the waiting view of its name."""
         _check_materialize(known, materialize)
-        if known.query != query:
-            raise _other_definition(known.name)
+        if not same_view(known.query, query):
+            raise _other_definition(known.query, query)
 
-    def check_same(self, view: Kept, materialize: str | None) -> None:
+    def check_same(self, query: Query, materialize: str | None) -> None:
         """Raises ViewChanged when the view of this name has another definition, or was not created with
         ``materialize``."""
-        known = self.views[view.name]
+        known = self.views[query.name]
         _check_materialize(known, materialize)
-        if known.fingerprint != view.fingerprint:
-            raise _other_definition(view.name, known.fingerprint[:16], view.fingerprint[:16])
+        if not same_view(known.query, query) and known.fingerprint != compiled(query, known.options).fingerprint:
+            raise _other_definition(known.query, query)
 
 
 def _check_materialize(known: Kept | Waiting, materialize: str | None) -> None:
@@ -322,7 +323,8 @@ def _check_materialize(known: Kept | Waiting, materialize: str | None) -> None:
         )
 
 
-def _other_definition(name: str, wanted: str | None = None, got: str | None = None) -> ViewChanged:
+def _other_definition(known: Query, query: Query) -> ViewChanged:
+    (wanted, got), name = differing(known, query), query.name
     what, possible = f"the state was built by another definition of {name}", ["replace", "another name"]
     return ViewChanged(what, where=f"view {name}", wanted=wanted, got=got, possible=possible)
 
