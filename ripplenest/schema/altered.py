@@ -98,6 +98,9 @@ def _not_wider(old: Type, t: Type, where: str) -> TypeMismatch:
     if may_be_null(old) and not may_be_null(t) and holds(old, nullable(t)):
         what, possible = "not a wider type: the field may be NULL, and the new type says not", nullable(t)
         return TypeMismatch(what, where=where, wanted=possible, got=t, possible=[annotation_text(possible)])
+    if isinstance(old, Record) and isinstance(t, Record) and t.is_optional and not old.is_optional:
+        what = "a record that is always there cannot become one that may be NULL"
+        return TypeMismatch(what, where=where, wanted=old, got=t, possible=["add(name, X | None) beside it"])
     wanted = f"a wider type than {old}: long for int, more digits before the point and as many behind it, NULL allowed"
     return TypeMismatch("not a wider type", where=where, wanted=wanted, got=t)
 

@@ -593,6 +593,16 @@ def test_null_that_was_forgotten_is_named(tmp_path):
         db.relation("S").widen("price", rn.Decimal[14, 2] | None)
 
 
+def test_a_record_is_always_there_or_not(tmp_path):
+    holding = rn.record(type("Holding", (), {"__annotations__": {"id": int, "home": Small}}))
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("F", holding, key="id")
+        with pytest.raises(errors.TypeMismatch, match="cannot become one that may be NULL") as caught:
+            db.relation("F").widen("home", Small | None)
+        assert caught.value.possible == ("add(name, X | None) beside it",)
+        db.relation("F").add("other", Small | None)
+
+
 def test_a_field_that_came_is_the_last_of_the_class(tmp_path):
     first = rn.record(type("First", (), {"__annotations__": {"id": int, "tags": Bag[str]}}))
     moved = rn.record(type("Moved", (), {"__annotations__": {"id": int, "year": int, "tags": Bag[str]}}))
