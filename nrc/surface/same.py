@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.serial import query_to_json
 from ripplenest.nrc.surface.ranking import ROW
 from ripplenest.nrc.syntax import Elem, Expr, For, Group, Let, Proj, Query, Sng, Top, Tuple, Var
 from ripplenest.nrc.types import places
@@ -21,8 +22,12 @@ AROUND = 40  # characters, before what differs, and twice as many behind it
 
 def same_view(a: Query, b: Query) -> bool:
     """Law: views that are the same have the same rows over the same relations, shown alike."""
-    alike = (a.name, a.relations, a.keys, a.sorted) == (b.name, b.relations, b.keys, b.sorted)
-    return alike and (a.body == b.body or _placed(canonical(a.body)) == _placed(canonical(b.body)))
+    return _bare(a) == _bare(b)
+
+
+def _bare(q: Query) -> str:
+    """``q`` as it would be stored, which tells constants apart that Python does not, such as 0.0 and -0.0."""
+    return query_to_json(evolve(q, body=_placed(canonical(q.body)), assumes=()))
 
 
 def differing(a: Query, b: Query) -> tuple[str, str]:

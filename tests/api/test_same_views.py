@@ -15,7 +15,8 @@ import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.errors import ViewChanged
 from ripplenest.nrc.surface.same import differing, same_view
-from ripplenest.nrc.syntax import Query
+from ripplenest.nrc.syntax import Lit, Query, Sng
+from ripplenest.nrc.types import DOUBLE
 from ripplenest.nrc.walk import unique_binders
 
 
@@ -127,6 +128,11 @@ def test_what_differs_is_told(tmp_path: Path) -> None:
         (wanted,) = (line for line in str(caught.value).splitlines() if "wanted" in line)
         (got,) = (line for line in str(caught.value).splitlines() if line.strip().startswith("got"))
         assert ".line > 1" in wanted and ".line > 2" in got
+
+
+def test_constants_that_python_does_not_tell_apart_do() -> None:
+    zeros = [Query("V", Sng(Lit(x, DOUBLE)), ()) for x in (0.0, -0.0, 0.0)]
+    assert same_view(zeros[0], zeros[2]) and not same_view(*zeros[:2])
 
 
 @law(examples=200)
