@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.nearest import Edge
+from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.functions.folds import EXTREME
 from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.printing.pretty import show_elem
@@ -25,6 +26,7 @@ from ripplenest.nrc.syntax import (
     DictLit,
     Elem,
     Expr,
+    Fold,
     For,
     Group,
     Lit,
@@ -38,7 +40,7 @@ from ripplenest.nrc.syntax import (
     dict_row,
 )
 from ripplenest.nrc.typecheck import dict_type, elem_type
-from ripplenest.nrc.types import BOOL, Base, Record, Site, Type
+from ripplenest.nrc.types import BOOL, Base, Record, Site, Type, nullable
 from ripplenest.nrc.walk import Names, at_sites, nodes, unique_binders
 from ripplenest.shred.close import made_of
 
@@ -91,10 +93,14 @@ class Ranking:
         return frozenset(e.param for e in edges if e is not None and e.value is not None)
 
     @property
-    def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
+    def of_nothing(self) -> tuple[tuple[str, Elem], ...]:
         """What is shown of nothing."""
-        fields = self.row.fields if isinstance(self.row, Record) else ()
-        return tuple((name, Lit(None, t)) for name, t in fields if isinstance(t, Base))
+        return tuple((name, _nothing(t)) for name, t in self.row.fields) if isinstance(self.row, Record) else ()
+
+    @property
+    def nulls(self) -> tuple[Lit, ...]:
+        """The same, column by column."""
+        return tuple(n for _, t in self.of_nothing for n in nodes(t) if isinstance(n, Lit))
 
     @property
     def visible(self) -> Record:
@@ -136,7 +142,7 @@ class Ranking:
         rows = chain(unique_binders(self.definition.body), RANKED)
         found = [read(o.by, {RANKED: rows.head}) for o in self.order] if isinstance(rows.head, Tuple) else []
         by = [show_elem(as_written(t)) for t in found]
-        if self.total:
+        if self._is_value:
             return f"{EXTREME[self.order[0].descending]}({by[0] if by else '…'})"
         ways = [text + " desc" * o.descending for text, o in zip(by, self.order, strict=False)]
         return f"the first {self.limit}" + (f" by {', '.join(ways)}" if ways else f" of {part(self.name)}")
@@ -145,7 +151,21 @@ class Ranking:
     @property
     def shown_of(self) -> dict[str, Elem]:
         """What its columns are, where that is not the row itself, of variables that are called like them."""
-        return {VALUE: Var(self.shown_as)} if self.total else {}
+        return {VALUE: Var(self.shown_as)} if self._is_value else {}
+
+    @property
+    def _is_value(self) -> bool:
+        """Whether it is a greatest or least value, and no row."""
+        is_one = isinstance(self.row, Record) and len(self.row.fields) == 1
+        return self.total and is_one and self.order[0].by == Proj(Proj(Var(RANKED), ROW), VALUE)
+
+
+def _nothing(t: Type) -> Elem:
+    """NULL in each place."""
+    if isinstance(t, Record):
+        return Tuple(tuple((name, _nothing(own)) for name, own in t.fields))
+    assert isinstance(t, Base)
+    return Lit(None, t)
 
 
 def is_extreme(e: Expr) -> bool:
@@ -156,6 +176,34 @@ def is_extreme(e: Expr) -> bool:
 def has_extremes(e: Expr) -> bool:
     """Whether ``e`` is a group with such folds beside keys or others."""
     return isinstance(e, Group) and any(f.fn in EXTREME for f in e.folds) and not is_extreme(e)
+
+
+def first_value(e: Expr) -> tuple[Top, tuple[str, ...]] | None:
+    """The first row of some, and the path of the value in it, if ``e`` is φ_α(x ∈ (for y in τ(1; …) union sng(y.f));
+    max(x)): of a bag of one. So each value of the row is read of one map, where a place without it has NULLs."""
+    match e:
+        case Group(_, var, For(row, Top(limit=1) as top, body), None, (Fold(_, fn, (arg,)),)) if fn in EXTREME:
+            rows = chain(body, var)
+            path = _path_in(read(arg, {var: rows.head}), row)
+            return (top, path) if path and not rows.generators and not rows.conditions else None
+    return None
+
+
+def _path_in(t: Elem, var: str) -> tuple[str, ...] | None:
+    if isinstance(t, Proj):
+        outer = _path_in(t.of, var)
+        return None if outer is None else (*outer, t.field)
+    return () if t == Var(var) else None
+
+
+def of_none(row: Type) -> Type:
+    """The type of rows that may be of nothing."""
+    match row:
+        case Record(fields):
+            return Record(tuple((name, of_none(t)) for name, t in fields))
+        case Base():
+            return nullable(row)
+    raise LawBroken("rows in order that hold more than values", got=row)
 
 
 def as_top(g: Group) -> Top:

@@ -20,7 +20,16 @@ from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
 from ripplenest.delta.groups.nearest import Behind, behind, tied
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
-from ripplenest.delta.groups.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
+from ripplenest.delta.groups.ranking import (
+    Ranking,
+    as_top,
+    first_value,
+    has_extremes,
+    is_extreme,
+    of_none,
+    ordered_rows,
+    split,
+)
 from ripplenest.nrc import interpret
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.functions import folds
@@ -223,7 +232,9 @@ class Cutter:
             case For(var, Group(keys=None), body) if var not in free_vars(body):
                 return self._expr(body, around)
             case For(var, source, body):
-                if isinstance(source, Group) and not (is_extreme(source) or has_extremes(source)):
+                if (one := first_value(source)) is not None and isinstance(source, Group):
+                    inner, body = self._first(*one, around), _with_value(body, var, source.folds[0].name, one[1])
+                elif isinstance(source, Group) and not (is_extreme(source) or has_extremes(source)):
                     inner, body = self._read(var, source, body, around)
                 else:
                     inner = self._expr(source, around)
@@ -296,6 +307,11 @@ class Cutter:
         """T⟨Π⟩"""
         return self._ranked(t, around.row_of(t), around, total=False)
 
+    def _first(self, t: Top, _: tuple[str, ...], around: Around) -> Expr:
+        """T⟨Π⟩, which has a row of NULLs where there is none."""
+        found = evolve(t, of=self._expr(t.of, around))
+        return self._ranked(found, of_none(around.row_of(found)), around, total=True)
+
     def _extreme(self, g: Group, around: Around) -> Expr:
         """T⟨Π⟩ of the first of what is folded, or NULL"""
         return self._ranked(as_top(g), around.row_of(g), around, total=True)
@@ -349,6 +365,21 @@ class Cutter:
         args = tuple((p, t) for (p, _), (_, t) in zip(params, label.args, strict=True))
         rel = GroupRel(known.name, known.row, params=params, nothing=nothing, computed=known.computed)
         return Apply(rel, InL(known.name, args))
+
+
+def _with_value(body: Expr, var: str, name: str, path: Sequence[str]) -> Expr:
+    """``body``, which reads the value of a fold ``name`` at a path of the row that it is of."""
+    value: Elem = Var(var)
+    for step in path:
+        value = Proj(value, step)
+
+    def elem(t: Elem) -> Elem:
+        return value if t == Proj(Var(var), name) else rebuild_elem(t, elem)
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, elem, lambda d: d)
+
+    return expr(body)
 
 
 def _all(g: Group) -> tuple[tuple[str, Elem], ...]:

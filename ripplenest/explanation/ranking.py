@@ -16,7 +16,7 @@ from ripplenest.nrc.printing.text import part, path
 from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, Elem, Expr, Lit, Order, Proj, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Order, Proj, Tuple, Var
 from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
@@ -60,7 +60,7 @@ def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
 
 def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
-    nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
+    nothing = tuple(map(show_elem, r.nulls)) if r.total else None
     kept = f.stages.program.by_name[r.kept]
     edge = None if r.edge is None else lineage[columns_of(Label((r.definition.site,)))]
     is_open = r.edge is not None and r.edge.open

@@ -112,7 +112,7 @@ def ranked(r: Ranking, asked: str) -> Ranked:
     """The columns of the map of first rows. Those behind an edge are of the places in the table ``asked``."""
     keys = width(Label((r.site,)))
     order = Ordering(tuple(range(keys)), tuple(By(_column(o.by, r), o.descending, o.nulls_first) for o in r.order))
-    nothing = tuple(lit.value for _, lit in r.of_nothing) if r.total else None
+    nothing = tuple(lit.value for lit in r.nulls) if r.total else None
     return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing, _nearest(r, asked))
 
 

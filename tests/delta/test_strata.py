@@ -16,7 +16,7 @@ from support.strategies import Case, case_of
 
 from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.pull import FOLDED
-from ripplenest.delta.groups.ranking import RANKED, ROW, VALUE, Ranking
+from ripplenest.delta.groups.ranking import RANKED, ROW, Ranking
 from ripplenest.delta.groups.strata import Answer, Cut, Cutter
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.functions import folds, meanings
@@ -124,10 +124,11 @@ class First(Folded):
         return meanings.less(far, near) or (not r.edge.open and meanings.equal(of, edge))
 
     def _named(self, row: Value) -> Value:
-        """The one value of a fold, by its name there."""
+        """The value of a fold by its name there, and the others of a row that has some."""
         r = self.ranking.row
         if self.ranking.total and isinstance(r, Record):
-            return ((r.names[0], field_of(row, VALUE)),)
+            assert isinstance(row, tuple)
+            return tuple((name, value) for name, (_, value) in zip(r.names, row, strict=True))
         return row
 
 

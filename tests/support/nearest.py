@@ -122,4 +122,10 @@ class Nearest(Correlated):
             assert isinstance(kind, Base)
             fold = Fold("f", "max" if descending else "min", (by,), nullable(kind))
             return Group(self.make.site(), VAR, rows, None, (fold,))
-        return Top(self.make.site(), VAR, rows, (Order(by, descending, self.c.one_in(4)),), 1 + self.c.number(2))
+        order = (Order(by, descending, self.c.one_in(4)),)
+        if self.c.number(3):
+            return Top(self.make.site(), VAR, rows, order, 1 + self.c.number(2))
+        first, (name, kind) = Top(self.make.site(), VAR, rows, order, 1), self.c.pick(t.fields)
+        assert isinstance(kind, Base)
+        fold = Fold("f", self.c.pick(("max", "min")), (Var(VAR),), nullable(kind))  # NULL if there is none
+        return Group(self.make.site(), VAR, For(VAR, first, Sng(Proj(Var(VAR), name))), None, (fold,))
