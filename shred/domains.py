@@ -57,7 +57,8 @@ def _asked(c: Comprehension, needed: Set[str], alone: bool) -> Iterator[str]:
 
 
 def asked_apart(c: Comprehension, columns: Iterable[Elem]) -> list[str]:
-    """The sources of ``columns``, one of each that are not joined: they are joined by who asks, and by nothing else."""
+    """Of each component of sources that the conditions of ``c`` join, one whose columns these are. Several are joined
+    by who asks for all of them, and by nothing else: without that they are pairs, each with each."""
     import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
 
     graph: nx.Graph[str] = nx.Graph()

@@ -9,10 +9,6 @@ parameter that is NULL equals no column, so a key-bound column is required to be
 Nor are entries harmless that are many: rows of several sources which the parameters alone join would be pairs, each
 with each, whose label nobody holds (``asked_apart``). So such a site has a domain.
 
-An entry that has no value is not harmless: it refuses a batch. So a site whose definition can fail has a domain, with
-parameters or without; and so has every site whose bags hold its labels, because a domain counts the labels in all rows
-of a dictionary, those that nobody holds included (``must_be_held``).
-
 Dictionaries that can fail have a domain. A key-bound table also evaluates rows whose label nobody holds. Where a
 definition divides, casts or overflows, that would refuse a batch over a row that is in no view, so such a site is
 kept with a domain, also when its labels have no parameters. A domain counts the labels in all rows of a dictionary,
@@ -84,13 +80,12 @@ def keep(
         held_only = held_only or f"not equated with a column in every product: {', '.join(loose)}"
     if force_domain and d.site.params:
         held_only = "a domain was asked for"
+    entries = () if held_only else tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True))
+    apart = (asked_apart(c, b.values()) for c, b in zip(entries, bound, strict=False))
+    if found := next((variables for variables in apart if len(variables) > 1), None):
+        held_only = f"rows of {' and '.join(found)} are joined by the label alone, and would be pairs"
     if held_only is not None:
         return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
-    entries = tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True))
-    apart = (asked_apart(c, b.values()) for c, b in zip(entries, bound, strict=True))
-    if found := next((variables for variables in apart if len(variables) > 1), None):
-        why = f"rows of {' and '.join(found)} are joined by the label alone, and would be pairs"
-        return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
     return KeptDictionary(entries, False, why)

@@ -19,7 +19,7 @@ rows are equalities alone: else O would have all of R for each place.
 O has rows that no place asks for, so nothing in it may fail.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from attrs import evolve, frozen
@@ -183,8 +183,8 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
     if value is None:
         return None
     groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
-    if free_vars(value) == {v for v, e in groups if not free_vars(e)}:
-        return None  # one value for all places, as of a clock, would move all of them
+    if _is_one_for_all(value, groups):
+        return None
     generators = tuple(g for g in every.generators if g not in groups)
     rows = Chain(generators, (*(p for p in every.conjuncts if p != c), *has_value(by.by, types)), every.head)
     own = elem_type(value, types)
@@ -198,6 +198,11 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
             return None
     found = evolve(t, of=rows.term(rows.head))
     return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by, end)
+
+
+def _is_one_for_all(value: Elem, groups: Sequence[tuple[str, Expr]]) -> bool:
+    """Whether ``value`` is the same for all places, as that of a clock: when it moves, so would all of them."""
+    return free_vars(value) == {v for v, e in groups if not free_vars(e)}
 
 
 def _has_one_row(e: Expr, rows: Chain) -> bool:

@@ -539,7 +539,6 @@ def test_sums_beside_a_clock_say_who_becomes_another(tmp_path: Path, view: rn.Vi
         assert db.verify().ok
 
 
-
 @rn.record
 class Held:
     id: int

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from support.choices import Choices
 from support.laws import law
 from support.queries import random_query
@@ -15,8 +16,10 @@ import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.errors import ViewChanged
 from ripplenest.nrc.surface.same import differing, same_view
-from ripplenest.nrc.syntax import Lit, Query, Sng
-from ripplenest.nrc.types import DOUBLE
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Lit, Query, Sng, Sorting, Tuple
+from ripplenest.nrc.types import DOUBLE, LONG, Record
 from ripplenest.nrc.walk import unique_binders
 
 
@@ -128,6 +131,32 @@ def test_what_differs_is_told(tmp_path: Path) -> None:
         (wanted,) = (line for line in str(caught.value).splitlines() if "wanted" in line)
         (got,) = (line for line in str(caught.value).splitlines() if line.strip().startswith("got"))
         assert ".line > 1" in wanted and ".line > 2" in got
+
+
+TOLD = (
+    "for k in group[g](t in top[s](2, y in (for r in R union sng(⟨row: ⟨{}: r.id, {}: r.kind⟩, o0: r.id⟩)) order y.{}) "
+    "by row: t.{}) union {}"
+)
+SEEN = {
+    "which order them": ("row.a", "row", "for r in R where r.id = k.row.a where r.kind = k.row.b union sng(⟨v: r.id⟩)"),
+    "which are keys": ("o0", "row.a", "sng(⟨v: k.row⟩)"),
+    "which are shown": ("o0", "row", "sng(k.row)"),
+    "whose values are shown": ("o0", "row", "sng(⟨v: k.row.a⟩)"),
+    "which are shown as they are": ("o0", "row", "sng(k)"),
+}
+
+
+@pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
+def test_records_that_somebody_sees_are_what_they_are_called(seen: tuple[str, str, str]) -> None:
+    row = Record((("id", LONG), ("kind", LONG)))
+    names = Environment({"R": row})
+    one, other = (Query("V", parse_expr(TOLD.format(*ab, *seen), names), (("R", row),)) for ab in ("ab", "ba"))
+    assert not same_view(one, other)
+
+
+def test_how_rows_are_sorted_is_told() -> None:
+    one = Query("V", Sng(Tuple((("n", Lit(1, LONG)),))), (), (), (Sorting(("n",), False, False),))
+    assert differing(one, evolve(one, sorted=())) == ("sorted by n", "not sorted")
 
 
 def test_constants_that_python_does_not_tell_apart_do() -> None:

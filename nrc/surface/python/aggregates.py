@@ -149,7 +149,7 @@ def extreme_value(given: Reading, name: str, default: Reading, scope: Scope) -> 
     return found if default == Untyped("None") else scalars.apply("coalesce", [found, default])
 
 
-def only(node: ast.Call, name: str, scope: Scope) -> Reading:
+def rows_given(node: ast.Call, name: str, scope: Scope) -> Reading:
     """What the one argument of a call is, the rows that it is of."""
     return listed(_one(node, name), scope)
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
 from ripplenest.nrc.surface.python import hints, ranking, scalars
-from ripplenest.nrc.surface.python.aggregates import Apply, arguments, extreme_value, only
+from ripplenest.nrc.surface.python.aggregates import Apply, arguments, extreme_value, rows_given
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -67,7 +67,7 @@ def extreme(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
     words = {str(word.arg): word.value for word in node.keywords}
     if unknown := words.keys() - {"default"}:
         raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
-    given = only(node, name, scope)
+    given = rows_given(node, name, scope)
     default = scope.read(words["default"]) if "default" in words else Untyped("None")
     if not is_bag(given) or not _are_tuples(row := as_bag(given).type.row):
         return extreme_value(given, name, default, scope)

@@ -141,7 +141,7 @@ class Scope:
         """The scope of another function's body. Raises Unsupported for recursion."""
         if source.function in self.callers:
             what = f"{source.code.co_qualname}, which calls itself,"
-            possible = ["comprehensions within each other, one for each level that there can be; terms are finite"]
+            possible = ["comprehensions within each other, one for each level that there can be"]
             raise Unsupported(f"a view cannot contain {what}", possible=possible)
         later = frozenset(t.id for s in source.tree.body for t in (*_targets(s), *_named(s)))
         return evolve(self, source=source, env={**env}, later=later, callers=(*self.callers, source.function))
