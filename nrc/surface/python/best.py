@@ -37,7 +37,6 @@ class Row(Known):
     """The one row of ``bag``, if there is one, or the record of it that ``path`` leads to."""
 
     called = "the first row of a bag, max(xs, key=...)"
-    makes = ("its values, `max(xs, key=...).n`", "`rn.top(1, xs, key=...)`, a bag of it", "`not xs`, there is none")
 
     bag: BagTerm
     path: tuple[str, ...] = ()
@@ -49,6 +48,11 @@ class Row(Known):
     @property
     def type(self) -> Type:
         return self.of("").type
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        value = "`max(xs)[0]`" if _are_tuples(self.type) else "`max(xs, key=...).n`"
+        return f"its values, {value}", "`rn.top(1, xs, key=...)`, a bag of it", "`not xs`, there is none"
 
     def at(self, name: str) -> "Row":
         return evolve(self, path=(*self.path, name))
@@ -72,7 +76,8 @@ def extreme(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
     if not is_bag(given) or not _are_tuples(row := as_bag(given).type.row):
         return extreme_value(given, name, default, scope)
     if default != Untyped("None"):
-        hint = f"`rn.coalesce({name}(...)[{len(row.names) - 1}], 0)`"
+        at = next((i for i, (_, t) in enumerate(row.fields) if isinstance(t, Base) and t.kind != "string"), 0)
+        hint = f"`rn.coalesce({name}(...)[{at}], 0)`, of each value that is read"
         raise hints.unsupported(f"{name} of tuples with a default", hint)
     return _reading(Row(ranking.first_of_all(as_bag(given), name == "max", scope, apply)), scope)
 

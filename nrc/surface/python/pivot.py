@@ -11,27 +11,40 @@ from ripplenest.nrc.surface.readings import Element, Reading, Static
 from ripplenest.nrc.types import EXISTS, STRING
 from ripplenest.nrc.walk import free_vars
 
+Read = Callable[[ast.expr, Scope], Reading]
 ROWS = "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"
 NAMES = "the names of fields are texts that are known when the view is made"
 
 
-def fields(node: ast.DictComp, elements: Sequence[ast.expr], scope: Scope) -> Iterator[tuple[str, Scope]]:
-    """The name of each field, and the scope in which its value is read, of the ``elements`` that it goes through.
-    Raises Unsupported for names and conditions that rows decide."""
-    (generator,) = node.generators
-    for element in elements:
-        inner = scope.bind(dict(_named(generator.target, element, scope)))
-        if all(_is_so(test, inner) for test in generator.ifs):
-            yield _name(node.key, inner), inner
+def fields(node: ast.DictComp, read: Read, scope: Scope) -> Iterator[tuple[str, Scope]]:
+    """The name of each field, and the scope in which its value is read; what it goes through is ``read``. Raises
+    Unsupported for names and conditions that rows decide."""
+    return ((_name(node.key, inner), inner) for inner in _scopes(node, node.generators, read, scope))
 
 
-def elements(node: ast.DictComp, read: Callable[[ast.expr], Reading]) -> Sequence[ast.expr]:
-    """What it goes through, if that is written out or a collection of constants. Raises Unsupported for all else."""
-    match node.generators:
-        case [ast.comprehension(_, ast.Tuple(elts) | ast.List(elts) | ast.Set(elts), is_async=0)]:
+def _scopes(
+    node: ast.DictComp, generators: Sequence[ast.comprehension], read: Read, scope: Scope
+) -> Iterator[Scope]:
+    """With what each ``for`` goes through in its turn."""
+    if not generators:
+        yield scope
+        return
+    first, *others = generators
+    for element in _elements(node, first, read, scope):
+        inner = scope.bind(dict(_named(first.target, element, scope)))
+        if all(_is_so(test, inner) for test in first.ifs):
+            yield from _scopes(node, others, read, inner)
+
+
+def _elements(
+    node: ast.DictComp, generator: ast.comprehension, read: Read, scope: Scope
+) -> Sequence[ast.expr]:
+    """What is written out, or a collection of constants. Raises Unsupported for all else."""
+    match generator:
+        case ast.comprehension(_, ast.Tuple(elts) | ast.List(elts) | ast.Set(elts), is_async=0):
             return elts
-        case [ast.comprehension(_, source, is_async=0)]:
-            found = read(source)
+        case ast.comprehension(_, source, is_async=0):
+            found = read(source, scope)
             rows = constants.rows(found.value, source) if isinstance(found, Static) else None
             if rows is not None:
                 return rows.elts

@@ -79,7 +79,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
         case ast.DictComp(_, value):
-            fields = pivot.fields(node, pivot.elements(node, partial(_collection, scope=scope)), scope)
+            fields = pivot.fields(node, _collection, scope)
             return tuple_of({name: _field(name, value, inner) for name, inner in fields})
         case ast.BinOp(left, ast.Mult() as op, right):  # pairs, whose sides are of types of their own
             return _binary(op, scope.read(left), scope.read(right), scope)
