@@ -236,6 +236,8 @@ def is_cut(case: Case) -> None:
             COUNTS["pulled"] += any(isinstance(t, Call) for _, t in found.shown)
         else:
             COUNTS["extreme" if found.total else "top"] += 1
+            row = found.row.names if isinstance(found.row, Record) else ()
+            COUNTS["a value of the first row"] += found.total and row[:1] == ("c0",)
             COUNTS["computed order"] += any(isinstance(o.by, Proj) and o.by.of == Var(RANKED) for o in found.order)
         COUNTS["repeated"] += bool(cutter.repeated)
         COUNTS["by keys"] += not found.total
@@ -287,5 +289,6 @@ def test_what_was_covered() -> None:
         "first rows",
         "behind an edge",
         "so far",
+        "a value of the first row",
     )
     assert all(COUNTS[name] > 3 for name in names), COUNTS
