@@ -90,7 +90,7 @@ def _told_by(
 ) -> Iterator[tuple[Elem, Elem]]:
     """What of the row ``var`` is equated with something of x, also by way of others; with nothing that is NULL where
     that never is."""
-    for a in dict.fromkeys(a for a, _ in pairs if var in free_vars(a)):
+    for a in dict.fromkeys(a for a, _ in pairs if free_vars(a) == {var}):
         known, todo = {a: None}, [a]  # in order: which of them is taken must not depend on hashes
         while todo:
             more = [b for own, b in pairs if own == todo[-1] and b not in known]

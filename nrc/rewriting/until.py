@@ -47,7 +47,7 @@ def until(condition: Elem, around: Around) -> Iterator[Until]:
             for c, some in _some(Call(op, sides), around):
                 if is_known(c, around) and not may_be_null(elem_type(c, around.types)):
                     yield Until(some, [])
-        case Call("or", (Call() as said, Call("is_null") as absent)):
+        case Call("or", (Call(op) as said, Call("is_null") as absent)) if op in SWAPPED:
             yield from until(Call("or", (absent, said)), around)
         case Call(op) if op in SWAPPED:
             yield from (Until(some, [condition]) for _, some in _some(condition, around))
