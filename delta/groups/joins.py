@@ -62,17 +62,22 @@ class Join:
 def joins(
     c: Comprehension, variables: Collection[str], domains: Collection[str], known: Known, asked: Collection[Elem] = ()
 ) -> Iterator[Join]:
-    """The joins of several among ``variables``, as far as they are connected without domains, and without what is
-    one for all; and of one of which something is ``asked`` that is computed, so that no column finds its rows."""
+    """The joins of several among ``variables``, as far as equalities connect them without domains, and without what is
+    one for all: rows that are compared alone would be pairs. And of one of which something is ``asked`` that is
+    computed, so that no column finds its rows."""
     generators = tuple((var, rel) for var, rel in c.generators if var in variables and rel.name not in domains)
     some = tuple((var, rel) for var, rel in generators if not isinstance(rel, Total) or rel.place.params)
     within = frozenset(var for var, _ in some)
-    joined = evolve(c, generators=some, conditions=tuple(t for t in c.conditions if free_vars(t) <= within))
+    joined = evolve(c, generators=some, conditions=tuple(t for t in c.conditions if _equates(t, within)))
     for component in components(joined):
         computed = {t for t in asked if column_of(t) is None and free_vars(t) == component}
         found = join_of(c, component, known) if computed or len(component) > 1 else None
         if found is not None and (len(component) > 1 or computed & {*found.columns}):
             yield found
+
+
+def _equates(t: Elem, within: frozenset[str]) -> bool:
+    return isinstance(t, Call) and t.fn in EQUALITIES and free_vars(t) <= within
 
 
 def join_of(c: Comprehension, component: frozenset[str], known: Known) -> Join | None:

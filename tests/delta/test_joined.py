@@ -191,7 +191,26 @@ def pairs(P: Bag[Order], R: Bag[Return]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("view", [earlier, running, by_pairs, by_totals, pairs])
+@rn.view
+def compared(P: Bag[Order]) -> list[Any]:
+    """Rows that are compared with each other, and linked by who asks for both."""
+    return [
+        {
+            "id": o.id,
+            "n": len([
+                a for a in P if a.customer == o.customer
+                for b in P if b.customer == o.customer and o.id < b.id and b.id <= a.id
+            ]),
+            "near": sum(
+                a.id - b.id for a in P if a.customer == o.customer
+                for b in P if b.customer == o.customer and o.id < b.id and abs(a.id - b.id) < 100
+            ),
+        }
+        for o in P
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [earlier, running, by_pairs, by_totals, pairs, compared])
 def test_what_is_between_the_ends_of_a_chain_is_asked_for(view: rn.View, tmp_path: Path) -> None:
     """Places were pairs of each customer with each return, of which no order says that they belong together; and so
     were entries of dictionaries, which need no domain where their rows say the labels, but are joined by these alone.

@@ -1,5 +1,5 @@
 """Views of rows that are linked by keys, as people write them: what some rows below or above come to, up to a value of
-a row around, at some depth. A row has a few rows below it, however many there are of both."""
+a row around, or of each other, at some depth. A row has a few rows below it, however many there are of both."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -92,9 +92,9 @@ class _Linked:
         var, rel, conditions = self.linked(around)
         own = [(var, rel)]
         while self.c.one_in(3):
-            var, rel, more = self.linked(own)
+            var, rel, more = self.linked(own if self.c.number(3) else around)
             own, conditions = [*own, (var, rel)], [*conditions, *more]
-        times, edges = columns(own, TIMES), columns(around, TIMES)
+        times, edges = columns(own, TIMES), columns([*around, *own], TIMES)
         for _ in range(self.c.number(3) if times and edges else 0):
             conditions.append(f"{self.c.pick(times)} {self.c.pick(('<', '<=', '>', '>='))} {self.c.pick(edges)}")
         below = ""
