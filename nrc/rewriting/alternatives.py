@@ -2,6 +2,7 @@
 
     for _ in p(a ∨ b) union e  ⟶  for _ in (p(a) ⊎ p(a is not true ∧ b)) union e
     for _ in p(coalesce(x, y) < c) union e  ⟶  for _ in (p(x is not NULL ∧ x < c) ⊎ p(x is NULL ∧ y < c)) union e
+    for _ in p(x < c ∨ d < x) union e  ⟶  for _ in (p(x < c) ⊎ p(d < x)) union e        where these exclude each other
     for _ in p(if(q, x, y) < c) union e  ⟶  for _ in (p(q ∧ x < c) ⊎ p(q is not true ∧ y < c)) union e
 
 where b and c read rows that constants alone tell, or totals that are one value for all rows, and a, q, x and y do not:
@@ -20,7 +21,7 @@ from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import SWAPPED, sides
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.ends import put
-from ripplenest.nrc.rewriting.gaps import as_difference
+from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus, Pred
@@ -126,11 +127,19 @@ def _by_condition(c: Elem, around: Around) -> Expr | None:
     every = [*disjuncts(c)]
     moved = [d for d in every if free_vars(d) & around.moving]
     still = [d for d in every if d not in moved]
+    if len(moved) == 2 and not still and _exclude_each_other(*moved):
+        return Plus(*(Pred(conjunction(map(as_difference, conjuncts(d)))) for d in moved))
     if len(moved) != 1 or not still:
         return None
     beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
     alone: Elem = reduce(lambda a, b: Call("or", (a, b)), still)
     return Plus(Pred(alone), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
+
+
+def _exclude_each_other(a: Elem, b: Elem) -> bool:
+    """Whether one of them is false where the other one is true, as of |p - q| > n (``absolute.py``)."""
+    one, other = gap(a), gap(b)
+    return one is not None and other is not None and one.excludes(other)
 
 
 def _is_null_of(a: Elem, b: Elem) -> bool:

@@ -45,14 +45,14 @@ def near(E: Bag[Event]) -> list[Any]:
 def test_both_sides_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "WORTH", 0)
     read = []
-    for n in (40, 120):
+    for n in (30, 60):
         with rn.open(tmp_path / str(n), engine="local") as db:
             db.relation("E", Event, key="id")
             db.load("E", [Event(k, 1, START + k * HOUR, START.date() + k * DAY) for k in range(n)])
             db.create(near)
             with db.batch(policy="strict") as b:
-                b.insert("E", [Event(1_000, 1, START + 20 * HOUR, START.date() + 20 * DAY)])
-                b.delete_key("E", id=30)
+                b.insert("E", [Event(1_000, 1, START + 12 * HOUR, START.date() + 12 * DAY)])
+                b.delete_key("E", id=20)
             read.append(b.report.rows_read)
             assert db.view("near").rows() == near(db.relation("E").rows())
     assert read[0] == read[1] < 300, read  # of seven fields, and two changes

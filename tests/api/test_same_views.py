@@ -164,7 +164,7 @@ def test_constants_that_python_does_not_tell_apart_do() -> None:
     assert same_view(zeros[0], zeros[2]) and not same_view(*zeros[:2])
 
 
-@law(examples=200)
+@law(examples=100)
 def test_names_of_variables_do_not_make_another_view(c: Choices) -> None:
     schema = random_schema(c)
     one, other = (Query("V", random_query(c, schema), schema.relations) for _ in range(2))

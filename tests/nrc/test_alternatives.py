@@ -57,7 +57,10 @@ def condition(c: Choices, x: str) -> str:
     still = c.pick((f"{x}.w is null", f"{x}.d is null", f"not {x}.w is null", f"{x}.v > 1", "e.b", f"{x}.w > 1"))
     other = c.pick((f"{compared(c, x)} and {x}.v > 0", f"{compared(c, x)} or {x}.w > 2", compared(c, x)))
     one = c.pick((f"coalesce({compared(c, x)}, {compared(c, x)})", f"if({still}, {compared(c, x)}, {compared(c, x)})"))
-    moved = c.pick((compared(c, x), compared(c, x), f"{compared(c, x)} or {compared(c, x)}", one))
+    of, n, op = c.pick((f"{x}.d", "e.s")), c.number(4) - 1, c.pick((">", ">="))
+    ways = (f"to_long(days_between({a}, {b})) {op} {n}" for a, b in ((of, "k.now"), ("k.now", of)))
+    either = c.pick((f"{compared(c, x)} or {compared(c, x)}", " or ".join(ways)))
+    moved = c.pick((compared(c, x), compared(c, x), either, one))
     return c.pick((moved, f"{still} or {moved}", f"{moved} or {still}", f"{still} or {other}"))
 
 
@@ -121,6 +124,8 @@ OF = "for e in E union for k in K where k.id = 1 union "
         ("k.at > e.w or e.v > 1", "(p(e.v > 1) ⊎ p(not (e.v > 1) is true and k.at > e.w))"),
         ("k.at > e.v or e.w > 1", "(p(e.w > 1) ⊎ p(not (e.w > 1) is true and k.at > e.v))"),
         ("k.at > e.v or k.at < e.w", None),
+        ("k.at > e.v or k.at < e.v", "(p(k.at > e.v) ⊎ p(k.at < e.v))"),
+        ("k.at >= e.v or k.at <= e.v", None),
         ("e.v > 1 or e.w > 1", None),
         ("k.at / e.v > 1.0 or e.w > 1", None),
     ],
