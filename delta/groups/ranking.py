@@ -18,7 +18,7 @@ from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.nearest import Edge
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.functions.folds import EXTREME
-from ripplenest.nrc.paths import as_written
+from ripplenest.nrc.paths import as_written, root
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.equations import same_values
@@ -41,7 +41,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import dict_type, elem_type
 from ripplenest.nrc.types import BOOL, Base, Record, Site, Type, nullable
-from ripplenest.nrc.walk import Names, at_sites, nodes, unique_binders
+from ripplenest.nrc.walk import Names, at_sites, nodes, replace_elem, unique_binders
 from ripplenest.shred.close import made_of
 
 VALUE = "value"  # what a greatest or least value is called
@@ -178,22 +178,17 @@ def has_extremes(e: Expr) -> bool:
     return isinstance(e, Group) and any(f.fn in EXTREME for f in e.folds) and not is_extreme(e)
 
 
-def first_value(e: Expr) -> tuple[Top, tuple[str, ...]] | None:
-    """The first row of some, and the path of the value in it, if ``e`` is φ_α(x ∈ (for y in τ(1; …) union sng(y.f));
-    max(x)): of a bag of one. So each value of the row is read of one map, where a place without it has NULLs."""
+def first_value(e: Expr, var: str) -> tuple[Top, Elem, Elem] | None:
+    """The first row of some, what ``e`` answers in its row ``var``, and where that is in the first row, called so as
+    well, if ``e`` is φ_α(x ∈ (for y in τ(1; …) union sng(y.f)); max(x)): of a bag of one. So each value of the row is
+    read of one map, where a place without it has NULLs."""
     match e:
-        case Group(_, var, For(row, Top(limit=1) as top, body), None, (Fold(_, fn, (arg,)),)) if fn in EXTREME:
-            rows = chain(body, var)
-            path = _path_in(read(arg, {var: rows.head}), row)
-            return (top, path) if path and not rows.generators and not rows.conditions else None
+        case Group(_, x, For(y, Top(limit=1) as top, body), None, (Fold(name, fn, (arg,)),)) if fn in EXTREME:
+            rows = chain(body, x)
+            value = read(arg, {x: rows.head})
+            if isinstance(value, Proj) and root(value) == y and not rows.generators and not rows.conditions:
+                return top, Proj(Var(var), name), replace_elem(value, {y: Var(var)})
     return None
-
-
-def _path_in(t: Elem, var: str) -> tuple[str, ...] | None:
-    if isinstance(t, Proj):
-        outer = _path_in(t.of, var)
-        return None if outer is None else (*outer, t.field)
-    return () if t == Var(var) else None
 
 
 def of_none(row: Type) -> Type:

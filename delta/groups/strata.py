@@ -72,6 +72,7 @@ from ripplenest.nrc.walk import (
     rebuild_dict,
     rebuild_elem,
     replace_elem,
+    replace_part,
     unique_binders,
 )
 from ripplenest.shred.close import close, made_of, opened
@@ -232,8 +233,9 @@ class Cutter:
             case For(var, Group(keys=None), body) if var not in free_vars(body):
                 return self._expr(body, around)
             case For(var, source, body):
-                if (one := first_value(source)) is not None and isinstance(source, Group):
-                    inner, body = self._first(*one, around), _with_value(body, var, source.folds[0].name, one[1])
+                if (one := first_value(source, var)) is not None:
+                    top, answer, value = one
+                    inner, body = self._first(top, around), _with(body, answer, value)
                 elif isinstance(source, Group) and not (is_extreme(source) or has_extremes(source)):
                     inner, body = self._read(var, source, body, around)
                 else:
@@ -307,7 +309,7 @@ class Cutter:
         """T⟨Π⟩"""
         return self._ranked(t, around.row_of(t), around, total=False)
 
-    def _first(self, t: Top, _: tuple[str, ...], around: Around) -> Expr:
+    def _first(self, t: Top, around: Around) -> Expr:
         """T⟨Π⟩, which has a row of NULLs where there is none."""
         found = evolve(t, of=self._expr(t.of, around))
         return self._ranked(found, of_none(around.row_of(found)), around, total=True)
@@ -367,19 +369,9 @@ class Cutter:
         return Apply(rel, InL(known.name, args))
 
 
-def _with_value(body: Expr, var: str, name: str, path: Sequence[str]) -> Expr:
-    """``body``, which reads the value of a fold ``name`` at a path of the row that it is of."""
-    value: Elem = Var(var)
-    for step in path:
-        value = Proj(value, step)
-
-    def elem(t: Elem) -> Elem:
-        return value if t == Proj(Var(var), name) else rebuild_elem(t, elem)
-
-    def expr(e: Expr) -> Expr:
-        return rebuild(e, expr, elem, lambda d: d)
-
-    return expr(body)
+def _with(e: Expr, part: Elem, value: Elem) -> Expr:
+    """``e`` with ``value`` wherever it has ``part``."""
+    return rebuild(e, lambda c: _with(c, part, value), lambda t: replace_part(t, part, value), lambda d: d)
 
 
 def _all(g: Group) -> tuple[tuple[str, Elem], ...]:
