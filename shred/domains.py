@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from attrs import evolve
 
-from ripplenest.nrc.rewriting.equations import EQUALITIES, equations, place_asked
+from ripplenest.nrc.rewriting.equations import EQUALITIES, equations, place_asked, place_told
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
@@ -32,16 +32,16 @@ def places_asked(c: Comprehension, site: Site, fails: bool, by_groups: bool) -> 
             is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
             sure = [t for t in known if is_total(t, types)]
             asked = known if (fails and is_alone) or any(_tells(t, kept) for t in known if t not in sure) else sure
-            told = [t for t in _told(c, kept, not fails) if t not in asked]
-            yield Comprehension(tuple(kept.items()), (*asked, *told), Tuple(place.args))
+            found = Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
+            yield evolve(found, conditions=(*found.conditions, *_told(c, found, not fails)))
 
 
-def _told(c: Comprehension, kept: Mapping[str, Rel], alone: bool) -> Iterator[Elem]:
-    """What ``c`` says by way of sources that are not ``kept``: for which place a fold is read, by those that are."""
-    types = {v: r.row for v, r in kept.items()}
-    for var, rel in kept.items():
-        if isinstance(rel, Total):
-            known = {a for a, b in equations(c, EQUALITIES) if free_vars(b) <= kept.keys()}
+def _told(c: Comprehension, kept: Comprehension, alone: bool) -> Iterator[Elem]:
+    """For which places folds are read, where ``c`` says that by way of sources that are not ``kept``."""
+    types = kept.variables()
+    for var, rel in kept.generators:
+        if isinstance(rel, Total) and place_told(kept, var, rel, alone) is None:
+            known = {a for a, _ in equations(kept, EQUALITIES)}
             for p, t in place_asked(c, var, rel, alone).args:
                 own = OutL(Proj(Var(var), "label"), rel.place, p)
                 if own not in known and not isinstance(t, InL):

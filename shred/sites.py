@@ -6,7 +6,7 @@ those columns, needs no domain, and entries for labels that nobody holds are har
 ``Dom_ι`` holds the labels in use, and the dictionary is ``Dom_ι ⋈ e``. Both choices give the same view (a law). A
 parameter that is NULL equals no column, so a key-bound column is required to be not NULL.
 
-Nor are entries harmless that are many: rows of several sources which the parameters alone join would be pairs, each
+Entries that are many are not harmless: rows of several sources which the parameters alone join would be pairs, each
 with each, whose label nobody holds (``asked_apart``). So such a site has a domain.
 
 Dictionaries that can fail have a domain. A key-bound table also evaluates rows whose label nobody holds. Where a
