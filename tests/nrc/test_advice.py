@@ -262,6 +262,8 @@ BY_PLACE: list[Case] = [
      "[max(o.items, key=lambda i: i.n).n for o in O]", [None, 3]),
     ("[max(((i.price, i.n) for i in o.items), default=(0, 0))[1] for o in O]", "`rn.coalesce(max(...)[0], 0)`",
      "[rn.coalesce(max((i.price, i.n) for i in o.items)[0], 0) for o in O]", D("0.00", "3.00")),
+    ("[max(((i.name, i.name) for i in O), default=('', ''))[0] for o in O]", "`rn.coalesce(max(...)[0], ...)`",
+     "[rn.coalesce(max((i.name, i.name) for i in O)[0], '') for o in O]", ["ab", "ab"]),
     ("[max((i.n, i.price) for i in o.items) == (1, 2) for o in O]", "its values, `max(xs)[0]`",
      "[max((i.n, i.price) for i in o.items)[0] == 3 for o in O]", [None, True]),
     ("[{a + b: 1 for a in ('x', 'y') for b in o.items} for o in O]", "a dict comprehension over rows",

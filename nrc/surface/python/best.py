@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
+from ripplenest.nrc.surface.conversions import NUMBERS
 from ripplenest.nrc.surface.python import hints, ranking, scalars
 from ripplenest.nrc.surface.python.aggregates import Apply, arguments, extreme_value, rows_given
 from ripplenest.nrc.surface.python.scope import Scope
@@ -76,8 +77,9 @@ def extreme(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
     if not is_bag(given) or not _are_tuples(row := as_bag(given).type.row):
         return extreme_value(given, name, default, scope)
     if default != Untyped("None"):
-        at = next((i for i, (_, t) in enumerate(row.fields) if isinstance(t, Base) and t.kind != "string"), 0)
-        hint = f"`rn.coalesce({name}(...)[{at}], 0)`, of each value that is read"
+        at = next((i for i, (_, t) in enumerate(row.fields) if isinstance(t, Base) and t.kind in NUMBERS), None)
+        value = f"`rn.coalesce({name}(...)[0], ...)`" if at is None else f"`rn.coalesce({name}(...)[{at}], 0)`"
+        hint = f"{value}, of each value that is read"
         raise hints.unsupported(f"{name} of tuples with a default", hint)
     return _reading(Row(ranking.first_of_all(as_bag(given), name == "max", scope, apply)), scope)
 

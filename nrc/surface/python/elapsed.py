@@ -87,18 +87,20 @@ def method(span: Span, name: str) -> Element:
 
 def negated(operand: Reading) -> Reading | None:
     """-span; None of what is none."""
-    span, known = of(operand), _constant(operand)
-    if span is None or known is not None:
-        return None if known is None else Static(-known)
-    return Static(Span(apply("neg", [span.micros]), span.days and apply("neg", [span.days])))
+    return _alone(operand, "neg", lambda known: -known)
 
 
 def absolute(operand: Reading) -> Reading | None:
     """abs(span); None of what is none."""
+    return _alone(operand, "abs", abs)
+
+
+def _alone(operand: Reading, fn: str, of_known: Callable[[datetime.timedelta], datetime.timedelta]) -> Reading | None:
+    """What ``fn`` makes of a span; ``of_known`` of one that is a constant."""
     span, known = of(operand), _constant(operand)
     if span is None or known is not None:
-        return None if known is None else Static(abs(known))
-    return Static(Span(apply("abs", [span.micros]), span.days and apply("abs", [span.days])))
+        return None if known is None else Static(of_known(known))
+    return Static(Span(apply(fn, [span.micros]), span.days and apply(fn, [span.days])))
 
 
 def in_numbers(left: Reading, rights: Sequence[Right]) -> tuple[Reading, list[Right]]:
