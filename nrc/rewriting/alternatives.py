@@ -144,8 +144,8 @@ def _exclude_each_other(a: Elem, b: Elem) -> bool:
 
 def _is_null_of(a: Elem, b: Elem) -> bool:
     """Whether ``a`` says that something is NULL of which ``b`` is never true then."""
-    sides = (side for t in conjuncts(b) if isinstance(t, Call) and t.fn in SWAPPED for side in t.args)
-    return isinstance(a, Call) and a.fn == "is_null" and a.args[0] in sides
+    compared = (side for t in conjuncts(b) if isinstance(t, Call) and t.fn in SWAPPED for side in t.args)
+    return isinstance(a, Call) and a.fn == "is_null" and a.args[0] in compared
 
 
 def _not_true(t: Elem) -> Elem:
