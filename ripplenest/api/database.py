@@ -41,7 +41,7 @@ from ripplenest.state.pieces import Pieces
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.views import HasQuery, Kept, Waiting
+from ripplenest.state.views import HasQuery, Kept
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.version.version import AsOf
@@ -243,17 +243,17 @@ class Database(Named):
         """A handle on a view; ``as_of`` as for handles, also for a view that was dropped since. Of one that waits, and
         that batches have left behind, a warning says which version its rows are of. Raises UnknownView."""
         self._state.refresh()
-        found = self._declared.view(text(name, "view: name"))
-        if as_of is None and isinstance(found, Waiting) and found.behind is not None:
-            said = f"view {part(name)} waits to be rebuilt, and shows the rows of version {found.behind}: {found.why}"
+        there = self._declared.has_view(text(name, "view: name"))
+        if there and as_of is None and (said := self._declared.left(name)):
             warnings.warn(f"{said}; db.rebuild({name!r}) makes it fresh", stacklevel=3)
-        if found is None and as_of is None:
+        if not there and as_of is None:
             possible = [view.name for view in self._declared.every]
             if name in self._declared.relations:
                 possible.insert(0, f"relation({name!r})")
             raise UnknownView("there is no such view", got=name, possible=possible)
         pieces = Pieces(self._declared, self._engines, self._policy)
-        handle = ViewHandle(name, found, pieces, self._state.shown, lambda: self.spark, self._folder)
+        view = partial(self._declared.view, name)
+        handle = ViewHandle(name, view, pieces, self._state.shown, lambda: self.spark, self._folder)
         return handle if as_of is None else handle.as_of(as_of)
 
     @property

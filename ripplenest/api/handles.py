@@ -253,14 +253,15 @@ class RelationHandle(Handle):
 class ViewHandle(Handle):
     """A view of a database."""
 
-    def __init__(self, name: str, view: Kept | Waiting | None, pieces: Pieces, *rest: Any) -> None:
+    def __init__(self, name: str, view: Callable[[], Kept | Waiting | None], pieces: Pieces, *rest: Any) -> None:
         super().__init__(name, *rest)
-        self._view, self._pieces = view, pieces  # no view for one that was dropped
+        self._view, self._pieces = view, pieces  # asked for when it is needed: it is compiled. None when dropped
 
     @property
     def waits(self) -> str:
         """Why the view waits to be rebuilt; "" for one that is kept fresh."""
-        return self._view.why if isinstance(self._view, Waiting) else ""
+        found = self._view()
+        return found.why if isinstance(found, Waiting) else ""
 
     def explain(self, delta: Mapping[str, int] | None = None) -> "Explanation":
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes; of a view
@@ -269,7 +270,8 @@ class ViewHandle(Handle):
         part."""
         from ripplenest.explanation import explain_kept  # noqa: PLC0415 - who reads and writes rows needs none of it
 
-        kept = self._view.made if isinstance(self._view, Waiting) else self._view
+        found = self._view()
+        kept = found.made if isinstance(found, Waiting) else found
         if isinstance(kept, QueryError):
             raise kept
         if kept is None:

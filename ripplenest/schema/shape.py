@@ -130,13 +130,13 @@ def shape_of(program: TriggerProgram) -> OutputShape:
 
     flat = FlatPart(program.flat.name, program.flat.row)
     keys = dict(program.keys)
-    found_by: dict[str, Columns] = {}
+    own_found_by: dict[str, Columns] = {}
     for name, row in program.relations:
-        found_by |= _found_by(Relation(name, row, keys.get(name, ()), keys=program.keys))
+        own_found_by |= found_by(Relation(name, row, keys.get(name, ()), keys=program.keys))
     reached = _reached(flat.row, dictionary)
     shown = _shown(program, {d.site.name: d for d in reached})
     signed = any(may_be_negative(c) for m in program.maps for c in m.products)
-    return OutputShape(program.view, program.row, flat, reached, program.fingerprint, found_by, shown, signed)
+    return OutputShape(program.view, program.row, flat, reached, program.fingerprint, own_found_by, shown, signed)
 
 
 def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> Shown:
@@ -212,10 +212,11 @@ def shape_of_relation(r: Relation) -> OutputShape:
     """What a relation shows: it is the view that is nothing but the relation."""
     flat = FlatPart(r.name, r.parts[r.name].flat)
     found = _reached(flat.row, lambda site: _dictionary(site, r.parts[site].stored, of_input=True))
-    return OutputShape(r.name, r.row, flat, found, found_by=_found_by(r))
+    return OutputShape(r.name, r.row, flat, found, found_by=found_by(r))
 
 
-def _found_by(r: Relation) -> dict[str, Columns]:
+def found_by(r: Relation) -> dict[str, Columns]:
+    """By dictionary of a relation, the columns by which the rows that hold its labels are found."""
     return {site: holder.found_by for site, holder in r.holders.items()}
 
 

@@ -17,6 +17,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
 from ripplenest.nrc.errors import NameTaken, UnknownRelation
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.surface.same import differing, same_view
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
@@ -26,6 +27,7 @@ from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
 from ripplenest.state.stored import StoredPast, StoredWas, read, relation_of, shape_of_stored
+from ripplenest.state.unread import Readable, Unread, readable
 from ripplenest.state.views import Kept, Waiting, compiled, view_of
 from ripplenest.store.specs import TableSpec
 from ripplenest.version.folding import Fold
@@ -67,7 +69,8 @@ class Declared:
     unfolded: dict[str, tuple[str, ...]] = field(factory=dict)
     _views: dict[str, Kept] = field(factory=dict)
     _waiting: dict[str, Waiting] = field(factory=dict)
-    _pending: dict[str, tuple[str, int | None]] = field(factory=dict)
+    _pending: dict[str, Unread] = field(factory=dict)
+    _readable: dict[str, Readable | None] = field(factory=dict)
     _texts: dict[tuple[Key, str], str] = field(factory=dict)
     _read: list[Mapping[str, str]] = field(factory=list)
     _merged: dict[tuple[str, ...], Plan] = field(factory=dict)
@@ -87,8 +90,8 @@ class Declared:
 
     def _compile_pending(self) -> None:
         """All at once and in their order: whether a view waits may depend on those before it (``_apart``)."""
-        for name, (text, behind) in [*self._pending.items()]:
-            self._put(self._apart(view_of(name, text, behind)))
+        for name, unread in [*self._pending.items()]:
+            self._put(self._apart(view_of(name, unread.stored, unread.behind)))
             del self._pending[name]
 
     def read(self, meta: Mapping[str, str]) -> None:
@@ -97,6 +100,7 @@ class Declared:
         if self._read and self._read[0] is meta:
             return
         found = _declarations(meta)
+        self._readable.clear()
         for kind, name in [key for key, text in self._texts.items() if found.get(key) != text]:
             self._forget(kind, name)
         for kind, name in [key for key in found if key not in self._texts]:
@@ -128,7 +132,7 @@ class Declared:
                 self.relations[name] = relation_of(name, text)
             case "view":
                 behind = meta.get(meta_key("behind", name))
-                self._pending[name] = text, int(behind) if behind else None
+                self._pending[name] = Unread(name, text, int(behind) if behind else None)
             case "unfolded":
                 self.unfolded[name] = read(f"unfolded:{name}", text, tuple[str, ...])
             case "past":
@@ -213,9 +217,33 @@ class Declared:
         ended = [p for p in self.past.values() if p.name == name and version is not None and version < p.died]
         if ended:
             return min(ended, key=lambda p: p.died).shape
+        unread = self.readable(name)
+        if unread is not None:
+            return unread.shape
         if name in self.views:
             return self.views[name].shape
         return self.waiting[name].shape if name in self.waiting else None
+
+    def readable(self, name: str) -> Readable | None:
+        """What the view ``name`` shows, as the state says it. None for one that has to be compiled to be read, or has
+        been: then there is more to be said of it."""
+        if name not in self._pending or self._views or self._waiting:
+            return None
+        if name not in self._readable:
+            self._readable[name] = readable(name, self._pending, self.relations)
+        return self._readable[name]
+
+    def left(self, name: str) -> str:
+        """That batches have left the view ``name`` behind, since which version and why; "" where they have not."""
+        known = self.readable(name)
+        found = None if known is not None and known.behind is None else self.view(name)
+        if not isinstance(found, Waiting) or found.behind is None:
+            return ""
+        return f"view {part(name)} waits to be rebuilt, and shows the rows of version {found.behind}: {found.why}"
+
+    def has_view(self, name: str) -> bool:
+        """Whether there is a view of this name."""
+        return name in self._pending or self.view(name) is not None
 
     def owner(self, name: str, version: int) -> Past | Was | None:
         """The view or relation that had a name at ``version``, and has it no longer, or not as it was."""

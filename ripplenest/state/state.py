@@ -136,6 +136,8 @@ class State:
         tables = self.snapshot(as_of)
         self._check_view(name, tables.version)
         shape = self.declared.shape_at(name, None if as_of is None else tables.version)
+        if shape is not None and self._needs_no_program(shape, tables.version):
+            return Shown(shape, tables)
         waiting = self.declared.waiting.get(name)
         if shape is not None and (waiting is None or shape != waiting.shape):
             return self._as_it_was(shape, tables)
@@ -146,6 +148,11 @@ class State:
         if shape is None or self._misfit(shape, tables.version) is not None:
             raise _waits(waiting, "its maps are not those of this release")
         return Shown(shape, tables)
+
+    def _needs_no_program(self, shape: OutputShape, version: int) -> bool:
+        """Whether what the state says of a view is all that it takes to read ``shape``."""
+        known = self.declared.readable(shape.name)
+        return known is not None and known.shows(shape, version) and self._misfit(shape, version) is None
 
     def _behind(self, view: Waiting, last: int, as_of: AsOf | None) -> Unfolding:
         if as_of is not None:

@@ -47,12 +47,14 @@ class StoredDictionary:
 
 @frozen
 class StoredShape:
-    """A state from before orders were stored says nothing of how rows are ``shown``, by path."""
+    """A state from before orders were stored says nothing of how rows are ``shown``, by path, and one from before views
+    were read without compiling them nothing of whether they are ``signed``."""
 
     row: str
     flat: tuple[str, str]
     dictionaries: tuple[StoredDictionary, ...]
     shown: tuple[tuple[tuple[str, ...], tuple[Sorting, ...]], ...] = ()
+    signed: bool | None = None
 
 
 @frozen
@@ -121,7 +123,8 @@ def stored_shape(shape: OutputShape) -> StoredShape:
     """How a shape is stored. Law: shape_of_stored(name, program, stored_shape(s)) = s, in the same order."""
     dictionaries = (StoredDictionary(d.table, type_to_json(d.stored), d.of_input) for d in shape.dictionaries)
     flat = (shape.flat.table, type_to_json(shape.flat.row))
-    return StoredShape(type_to_json(shape.row), flat, tuple(dictionaries), tuple(sorted(shape.shown.items())))
+    shown = tuple(sorted(shape.shown.items()))
+    return StoredShape(type_to_json(shape.row), flat, tuple(dictionaries), shown, shape.is_signed)
 
 
 def shape_of_stored(name: str, program: str, stored: StoredShape) -> OutputShape:
@@ -129,8 +132,8 @@ def shape_of_stored(name: str, program: str, stored: StoredShape) -> OutputShape
     table, row = stored.flat
     dictionaries = tuple(_dictionary(name, d) for d in stored.dictionaries)
     flat = FlatPart(table, type_from_json(row))
-    shown = dict(stored.shown)  # whether rows are signed is not kept: they may be
-    return OutputShape(name, type_from_json(stored.row), flat, dictionaries, program, shown=shown, is_signed=True)
+    shown, signed = dict(stored.shown), stored.signed is not False  # where nothing is said they may be
+    return OutputShape(name, type_from_json(stored.row), flat, dictionaries, program, shown=shown, is_signed=signed)
 
 
 def _dictionary(name: str, stored: StoredDictionary) -> Dictionary:

@@ -18,7 +18,7 @@ from ripplenest.nrc.types import STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
-from ripplenest.state.stored import StoredView, read, shape_of_stored, stored_shape, write
+from ripplenest.state.stored import StoredView, shape_of_stored, stored_shape, write
 
 _programs = Programs()
 compile_view = _programs.compile  # views that differ in their rings are derived once
@@ -146,9 +146,8 @@ def _stages(compiler: Callable[[Query, Options], Stages], term: _Term, options: 
     return stages, plan(stages.program)
 
 
-def view_of(name: str, text: str, behind: int | None) -> Kept | Waiting:
-    """The view that ``text`` declares. Raises CorruptState."""
-    stored = read(f"view:{name}", text, StoredView)
+def view_of(name: str, stored: StoredView, behind: int | None) -> Kept | Waiting:
+    """The view that is ``stored``. Raises CorruptState."""
     query = query_from_json(stored.query)
     if query.name != name:
         raise CorruptState("the state has a view under another name", where=f"view:{name}", wanted=name, got=query.name)
