@@ -72,12 +72,12 @@ def different(c: Comprehension, columns: Iterable[Elem], rows: Rows, keys: Keys 
     for t in (path for value in columns for path in columns_read(value, frozenset(rels), c.variables())):
         var = root(t)
         assert var is not None
-        read.setdefault(var, set()).update(_names(t, c))
+        read.setdefault(var, set()).update(column_names(t, c))
     each = (tables.different(rels[var], frozenset(found)) for var, found in read.items())
     return min(prod(each), max(estimate(c, rows, keys).out, 1.0))
 
 
-def _names(t: Elem, c: Comprehension) -> frozenset[str]:
+def column_names(t: Elem, c: Comprehension) -> frozenset[str]:
     """The columns of a path."""
     name, found = column_of(t) or "", elem_type(t, c.variables())
     if isinstance(found, Label):
@@ -91,6 +91,11 @@ def several(c: Comprehension, keys: Keys) -> frozenset[str]:
     tables = _Tables({}, keys)
     reads = (r for j in joins(c) for r in j.reads() if r.how != "change")
     return frozenset(r.var for r in reads if not tables.is_one(r.rel, frozenset(e.column for e in r.equated)))
+
+
+def is_one(rel: Rel, columns: frozenset[str], keys: Keys) -> bool:
+    """Whether a value of ``columns`` is in one row of ``rel`` at most."""
+    return _Tables({}, keys).is_one(rel, columns)
 
 
 def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:

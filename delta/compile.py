@@ -10,10 +10,12 @@ many is harmless.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from attrs import field, frozen
 
+from ripplenest.cost.pairs import paired
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.groups import tops
 from ripplenest.delta.groups.alike import Alike
@@ -81,6 +83,11 @@ class Options:
     force_domain: bool = False
     keys: Keys = ()
 
+    @property
+    def unique(self) -> dict[str, list[frozenset[str]]]:
+        """By part, the sets of columns that are unique."""
+        return {part: [frozenset(columns)] for part, columns in self.keys}
+
 
 @frozen
 class Stages:
@@ -125,20 +132,20 @@ def front(query: Query, options: Options) -> Front:
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
-    kept = _kept(query.name, flat, (), cuts, options.force_domain)
+    kept = _kept(query.name, flat, (), cuts, options)
     everywhere = frozenset(c.name for c in cuts if not kept[c.definition.site.name].domain)
     alike = Alike(everywhere)
     alike.add(cuts)
-    if len(alike.cuts) < len(cuts) and _ask_themselves(query.name, alike, flat, closed, options.force_domain):
+    if len(alike.cuts) < len(cuts) and _ask_themselves(query.name, alike, flat, closed, options):
         alike = Alike(everywhere, edges=False)
         alike.add(cuts)
     parts = parts_of(query)
     flat = alike.term(flat)
-    common = shared(alike.cuts, _kept(query.name, flat, (), alike.cuts, options.force_domain), parts)
+    common = shared(alike.cuts, _kept(query.name, flat, (), alike.cuts, options), parts)
     flat = common.term(flat)
     closed = tuple(common.definition(alike.definition(d)) for d in closed)
     groups = tuple(map(common.cut, alike.cuts))
-    closed, maps = _maps(query.name, flat, closed, groups, options.force_domain, cutter.names.fresh)
+    closed, maps = _maps(query.name, flat, closed, groups, options, cutter.names.fresh)
     turns = (*sorted(parts), *in_turn(strata(maps)))
     return Front(query, options, nested, row, Shredded(flat, shredded.context), closed, parts, maps, turns)
 
@@ -146,7 +153,7 @@ def front(query: Query, options: Options) -> Front:
 def derived(f: Front) -> Stages:
     """The stages of a view, with statements for its maps."""
     options = f.options
-    unique = {part: [frozenset(columns)] for part, columns in options.keys}
+    unique = options.unique
     by_estimate = by_cost(f.maps, f.parts, dict(options.rows), dict(options.changes), unique)
     return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate), unique))
 
@@ -218,19 +225,19 @@ def domain_name(view: str, site: str) -> str:
 
 
 def _maps(
-    view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool, fresh: Callable[[str], str]
+    view: str, h: Expr, sites: Sites, cuts: Groups, options: Options, fresh: Callable[[str], str]
 ) -> tuple[Sites, tuple[Map, ...]]:
     """Definitions, and the maps of the flat term ``h``, of these and of groups; those that pass on in the order of
     their turns. Groups that would read each other in a circle are asked for without each other, or copied."""
     apart: frozenset[str] = frozenset()
     while True:
-        flat, passing, tables = _unordered(view, h, sites, cuts, force_domain, apart)
+        flat, passing, tables = _unordered(view, h, sites, cuts, options, apart)
         found = circle(passing)
         if found - apart:
             apart |= found
             continue
         if not found:
-            every = {m.name: m for m in with_joins((flat, *_inner_last(passing), *tables))}
+            every = {m.name: m for m in with_joins((flat, *_inner_last(passing), *tables), options.unique)}
             flat, *tables = (every.pop(m.name) for m in (flat, *tables))
             return sites, (flat, *_inner_last([*every.values()]), *tables)
         domains = [d.site.name for d in (*sites, *(c.definition for c in cuts))]
@@ -238,14 +245,14 @@ def _maps(
 
 
 def _unordered(
-    view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool, apart: Collection[str]
+    view: str, h: Expr, sites: Sites, cuts: Groups, options: Options, apart: Collection[str]
 ) -> tuple[Map, list[Map], list[Map]]:
     """The flat map, those that pass on, and the dictionaries. Domains that are ``apart`` read no group that does not
     say alone which places there are."""
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
-    kept = _kept(view, h, sites, cuts, force_domain)
+    kept = _kept(view, h, sites, cuts, options)
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
     groups = [m for c in cuts for m in _cut(view, c, kept[c.definition.site.name])]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
@@ -261,7 +268,7 @@ def _unordered(
     return flat, [*once.values()], tables
 
 
-def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str, KeptDictionary]:
+def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, options: Options) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
     held_only = must_be_held(tuple(bodies.values()), asked_first(h))
@@ -270,7 +277,8 @@ def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool) ->
         known = [c for c in cuts if c.definition.site.name in kept]
         whole = frozenset(c.name for c in known if not kept[c.definition.site.name].domain and not tops.has_edge(c))
         places = whole if cuts else None
-        kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
+        name, why = domain_name(view, site), held_only.get(site)
+        kept[site] = keep(d, name, options.force_domain, why, places, partial(paired, keys=options.unique))
     return kept
 
 
@@ -283,13 +291,13 @@ def _inner_last(passing: list[Map]) -> list[Map]:
     return [by_name[name] for name in nx.topological_sort(reading(passing))]
 
 
-def _ask_themselves(view: str, alike: Alike, h: Expr, sites: Sites, force_domain: bool) -> bool:
+def _ask_themselves(view: str, alike: Alike, h: Expr, sites: Sites, options: Options) -> bool:
     """Whether first rows behind edges would be asked for at what they answer, as those that are alike are one."""
     domains = {domain_name(view, c.name) for c in alike.cuts if tops.has_edge(c)}
     if not domains:
         return False
     apart, closed = [domain_name(view, c.name) for c in alike.cuts], tuple(map(alike.definition, sites))
-    _, passing, _ = _unordered(view, alike.term(h), closed, alike.cuts, force_domain, apart)
+    _, passing, _ = _unordered(view, alike.term(h), closed, alike.cuts, options, apart)
     return any(domains & found for found in circles(passing))
 
 

@@ -19,7 +19,7 @@ is refused exactly where the view has no value afterwards; triggers also ask abo
 The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
@@ -46,6 +46,14 @@ class Definition:
         return self.d.site
 
 
+Paired = Callable[[Comprehension, Iterable[Elem], frozenset[str]], list[str]]
+
+
+def unpaired(*_: object) -> list[str]:
+    """None, where nobody knows what is unique."""
+    return []
+
+
 def defined(d: DictLit) -> Definition:
     """``d`` with its normal form."""
     return Definition(d, normal(d.body, {d.var: Label((d.site,))}))
@@ -66,12 +74,14 @@ def keep(
     force_domain: bool = False,
     held_only: str | None = None,
     groups: frozenset[str] | None = None,
+    paired: Paired = unpaired,
 ) -> KeptDictionary:
     """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
     ``held_only``: why it must have one, if it must (``must_be_held``). ``groups``: in views with groups, those that
     have no domain themselves, whose rows are there for whoever reads them; <=> says what a parameter is there, as =
-    does, and NULL is a value: places can be NULL.
+    does, and NULL is a value: places can be NULL. ``paired``: of which sources a product has rows for a place that come
+    together there and belong to nobody who asks.
     """
     d, products = definition.d, definition.products
     bound = [bindings(c, d, groups) for c in products]
@@ -81,9 +91,11 @@ def keep(
     if force_domain and d.site.params:
         held_only = "a domain was asked for"
     entries = () if held_only else tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True))
-    apart = (asked_apart(c, b.values()) for c, b in zip(entries, bound, strict=False))
-    if found := next((variables for variables in apart if len(variables) > 1), None):
+    products_bound = [*zip(entries, bound, strict=False)]
+    if found := next((v for c, b in products_bound if len(v := asked_apart(c, b.values())) > 1), None):
         held_only = f"rows of {' and '.join(found)} are joined by the label alone, and would be pairs"
+    elif found := next((v for c, b in products_bound if (v := paired(c, b.values(), groups or frozenset()))), None):
+        held_only = f"rows of {' and '.join(found)} would be pairs, most of which nobody asks for"
     if held_only is not None:
         return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
     names = ", ".join(p for p, _ in d.site.params)

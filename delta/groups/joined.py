@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from ripplenest.cost.estimate import Keys
 from ripplenest.delta.groups.joins import Join, Made, join_of, joins, never, reading_joins, sides
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.bands import SWAPPED
@@ -33,20 +34,20 @@ from ripplenest.nrc.walk import free_vars, nodes, read_by
 from ripplenest.shred.domains import binding
 
 
-def with_joins(maps: Sequence[Map]) -> tuple[Map, ...]:
+def with_joins(maps: Sequence[Map], keys: Keys) -> tuple[Map, ...]:
     """``maps`` that read the joins which windows among them ask for, and these joins behind them; joins of joins, too,
-    so as long as there are some."""
+    so as long as there are some. ``keys``: by part the sets of columns that are unique."""
     found = tuple(maps)
-    while (more := _with_more(found)) is not found:
+    while (more := _with_more(found, keys)) is not found:
         found = more
     return found
 
 
-def _with_more(maps: tuple[Map, ...]) -> tuple[Map, ...]:
+def _with_more(maps: tuple[Map, ...], keys: Keys) -> tuple[Map, ...]:
     windows = {m.name: _is_window(m, maps) for m in maps if m.cut is not None}
     domains = {m.name for m in maps if m.kind is MapKind.DOMAIN}
     known = frozenset(own for m in maps if m.name in domains for c in m.products for own in _worked_out(c))
-    among = Maps(windows, domains, known)
+    among = Maps(windows, domains, known, keys)
     found = {(m.name, i): [*among.asked(m, c)] for m in maps for i, c in enumerate(m.products)}
     wanted = {j.name for some in found.values() for j in some}
     for m in (m for m in maps if m.name in domains):
@@ -78,11 +79,12 @@ Asked = tuple[Join, Sequence[Elem]]  # what is joined, and by what of it rows ar
 @frozen
 class Maps:
     """The groups, and whether they are ``windows``, the names of ``domains``, and what is ``known`` to have a value for
-    all rows of a join: what places are made of by who asks for them."""
+    all rows of a join: what places are made of by who asks for them. ``keys``: by part what is unique."""
 
     windows: Mapping[str, bool]
     domains: Collection[str]
     known: frozenset[tuple[str, Elem]]
+    keys: Keys
 
     def asked(self, m: Map, c: Comprehension) -> Iterator[Join]:
         """The joins that are asked for in a product of ``m``, the smaller ones first; of those that share a source the
@@ -100,7 +102,7 @@ class Maps:
 
     def joins(self, c: Comprehension, variables: Collection[str], asked: Collection[Elem] = ()) -> Iterator[Join]:
         """Those of some sources of ``c``, of which something is ``asked``."""
-        return joins(c, variables, self.domains, lambda t, join: (join, t) in self.known, asked)
+        return joins(c, variables, self.domains, self.keys, lambda t, join: (join, t) in self.known, asked)
 
 
 def _worked_out(c: Comprehension) -> Iterator[tuple[str, Elem]]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from ripplenest.cost.estimate import Keys
+from ripplenest.cost.pairs import met
 from ripplenest.delta.factor import Columns, Factor, components, in_one_order, named, substituted
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.paths import column_of, columns_read
@@ -60,15 +62,22 @@ class Join:
 
 
 def joins(
-    c: Comprehension, variables: Collection[str], domains: Collection[str], known: Known, asked: Collection[Elem] = ()
+    c: Comprehension,
+    variables: Collection[str],
+    domains: Collection[str],
+    keys: Keys,
+    known: Known,
+    asked: Collection[Elem] = (),
 ) -> Iterator[Join]:
     """The joins of several among ``variables``, as far as equalities connect them without domains, and without what is
-    one for all: rows that are compared alone would be pairs. And of one of which something is ``asked`` that is
-    computed, so that no column finds its rows."""
+    one for all: rows that are compared alone would be pairs, and so would those of inner bags that have what many
+    others have. ``keys``: by part the sets of columns that are unique. And of one of which something is ``asked`` that
+    is computed, so that no column finds its rows."""
     generators = tuple((var, rel) for var, rel in c.generators if var in variables and rel.name not in domains)
     some = tuple((var, rel) for var, rel in generators if not isinstance(rel, Total) or rel.place.params)
     within = frozenset(var for var, _ in some)
-    joined = evolve(c, generators=some, conditions=tuple(t for t in c.conditions if _equates(t, within)))
+    equated = (t for t in c.conditions if _equates(t, within) and met(c, t, keys))
+    joined = evolve(c, generators=some, conditions=tuple(equated))
     for component in components(joined):
         computed = {t for t in asked if column_of(t) is None and free_vars(t) == component}
         found = join_of(c, component, known) if computed or len(component) > 1 else None

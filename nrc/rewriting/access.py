@@ -40,7 +40,7 @@ from ripplenest.nrc.rewriting.equations import computed, place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, not_true
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Placed, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import UNIT, Label, Site, Type, may_be_null, nullable
+from ripplenest.nrc.types import UNIT, Label, Record, Site, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars, replace_elem
 
 How = Literal["change", "probe", "scan"]
@@ -172,6 +172,7 @@ class Join:
         """The orders among which rows of the change choose; the first is ``reads``. There are others where keys are
         joined from several generators and one generator changes: from another one that it leads to, and on from what
         was read last. Where the ``whole`` is read, and nothing changes, those of the generator that is read first do.
+        None asks for rows of inner bags by less of their labels: what other columns find is of all bags.
 
         Law: each makes the rows of ``reads`` where both have a value.
         """
@@ -183,7 +184,8 @@ class Join:
         found = (self._best(v, rel, begin, usable.get(v, ())) for v, rel in stored)
         begins = [r for r in found if r.via and r.var not in self._places and r.var != first[1].var]
         others = (self._order((*begin, r), usable, onwards=True) for r in begins)
-        return (first, *others)
+        bags = {r.var: _of_bag(r) for r in first}
+        return (first, *(order for order in others if all(_of_bag(r) >= bags[r.var] for r in order)))
 
     @cached_property
     def _changes(self) -> tuple[Read, ...]:
@@ -407,6 +409,12 @@ def _by_ends(r: Read, usable: Sequence[Equation]) -> Read:
 def _is_answer(r: Read) -> bool:
     """Whether it is a fold with a row for every place that is found by what it answers."""
     return not r.placed and any(not e.implied and e.column.startswith("row.") for e in r.keys)
+
+
+def _of_bag(r: Read) -> int:
+    """By how much of their label rows of an inner bag are read; 0 for others."""
+    own = not isinstance(r.rel, Placed) and isinstance(r.rel.row, Record) and r.rel.row.get("label") is not None
+    return sum(e.column.split(".")[0] == "label" for e in r.keys) if own else 0
 
 
 def _held(r: Read) -> int:

@@ -21,7 +21,8 @@ COUNTS: Counter[str] = Counter()
 FEW, MORE = 16, 96  # rows of C
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("C", {"id": 4, "g": 1, "w": 500}),
-    ("O", {"id": -1, "c": 4, "at": 490, "n": 3, "xs": [{"no": 0, "n": 2}]}),
+    ("O", {"id": -1, "c": 4, "at": 490, "n": 3, "xs": [{"no": 0, "n": 2}], "ys": [{"no": 0, "n": 1}]}),
+    ("P", {"id": 9, "c": 4, "no": 1, "n": 30}),
     ("R", {"id": 7, "o": 5, "at": 490, "n": 3}),
 ]
 SLACK = 40  # rows, by which the few may happen to be fewer

@@ -1,5 +1,7 @@
 """Views of rows that are linked by keys, as people write them: what some rows below or above come to, up to a value of
-a row around, or of each other, at some depth. A row has a few rows below it, however many there are of both."""
+a row around, or of each other, at some depth. A row has a few rows below it, however many there are of both. Rows of
+two bags of one row are matched by a number that rows of many others have, and so are they with prices, which are a
+customer's own."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +10,15 @@ from support.choices import Choices
 
 RELATIONS = """
 relation C : Bag(⟨id: long, g: long, w: long⟩) key id
-relation O : Bag(⟨id: long, c: long, at: long, n: long?, xs: Bag(⟨no: long, n: long⟩)⟩) key id
+relation O : Bag(⟨id: long, c: long, at: long, n: long?, xs: Bag(⟨no: long, n: long⟩),
+  ys: Bag(⟨no: long, n: long⟩)⟩) key id
 relation R : Bag(⟨id: long, o: long, at: long, n: long?⟩) key id
 relation G : Bag(⟨id: long, n: long⟩) key id
+relation P : Bag(⟨id: long, c: long, no: long, n: long⟩) key id
 """
-NAMES = ("C", "O", "R", "G")
-TIMES = {"C": ["w"], "O": ["at"], "R": ["at"], "G": [], "X": []}
-NUMBERS = {"C": ["w"], "O": ["n"], "R": ["n"], "G": ["n"], "X": ["n"]}
-KEYS = {"C": ["id", "g"], "O": ["id", "c"], "R": ["id", "o"], "G": ["id"], "X": ["no"]}
+TIMES = {"C": ["w"], "O": ["at"], "R": ["at"], "G": [], "P": [], "X": []}
+NUMBERS = {"C": ["w"], "O": ["n"], "R": ["n"], "G": ["n"], "P": ["n"], "X": ["n"]}
+KEYS = {"C": ["id", "g"], "O": ["id", "c"], "R": ["id", "o"], "G": ["id"], "P": ["c", "no"], "X": ["no"]}
 UP = [("O", "c", "C", "id"), ("R", "o", "O", "id"), ("C", "g", "G", "id")]
 LINKS = [*UP, ("C", "id", "O", "c"), ("O", "id", "R", "o")]
 Vars = list[tuple[str, str]]  # variables, and the relations of which they are rows
@@ -24,12 +27,14 @@ Vars = list[tuple[str, str]]  # variables, and the relations of which they are r
 def linked_rows(size: int) -> dict[str, list[dict[str, Any]]]:
     """``size`` rows of C, of which each has two of O, of which each has one of R; times are spread."""
     few = [[{"no": k, "n": (i + k) % 4} for k in range(1 + i % 2)] for i in range(2)]
-    o = [{"id": i, "c": i % size, "at": i * 379 % 997, "n": i % 5 or None, "xs": few[i % 2]} for i in range(2 * size)]
+    bags = [{"xs": few[i], "ys": few[i]} for i in range(2)]
+    o = [{"id": i, "c": i % size, "at": i * 379 % 997, "n": i % 5 or None, **bags[i % 2]} for i in range(2 * size)]
     return {
         "C": [{"id": i, "g": i % 3, "w": i * 619 % 997} for i in range(size)],
         "O": o,
         "R": [{"id": i, "o": i * 5 % (2 * size), "at": i * 577 % 997, "n": i % 4} for i in range(2 * size)],
         "G": [{"id": i, "n": i} for i in range(3)],
+        "P": [{"id": i, "c": i // 2, "no": i % 2, "n": i % 7} for i in range(2 * size)],
     }
 
 
@@ -89,11 +94,10 @@ class _Linked:
 
     def fold(self, around: Vars, depth: int) -> tuple[str, str]:
         """What rows that are linked with what is around come to, up to a time there; its variable, and where it is."""
-        var, rel, conditions = self.linked(around)
-        own = [(var, rel)]
+        own, rows, conditions = self.first(around)
         while self.c.one_in(3):
-            var, rel, more = self.linked(own if self.c.number(3) else around)
-            own, conditions = [*own, (var, rel)], [*conditions, *more]
+            var, rel, more = self.linked(own if self.c.number(3) and own[-1][1] not in "XP" else around)
+            own, rows, conditions = [*own, (var, rel)], [*rows, f"for {var} in {rel}"], [*conditions, *more]
         times, edges = columns(own, TIMES), columns([*around, *own], TIMES)
         for _ in range(self.c.number(3) if times and edges else 0):
             conditions.append(f"{self.c.pick(times)} {self.c.pick(('<', '<=', '>', '>='))} {self.c.pick(edges)}")
@@ -101,12 +105,30 @@ class _Linked:
         if depth and self.c.one_in(5):
             inner, below = self.fold([*around, *own], depth - 1)
             below += self.asked(inner, times)
-        rows = " ".join(f"for {x} in {r} union" for x, r in own[:-1])
-        where = f"for {var} in {rel} where {' and '.join(conditions)} union"
-        of = f"{rows} {where} {below} sng(⟨v: {self.c.pick(columns(own, TIMES, NUMBERS))}⟩)"
+        where = f"{' union '.join(rows)}{' where ' if conditions else ''}{' and '.join(conditions)} union"
+        of = f"{where} {below} sng(⟨v: {self.c.pick(columns(own, TIMES, NUMBERS))}⟩)"
         fn = self.c.pick(("count()", "sum(x.v)", "max(x.v)", "min(x.v)", "avg(x.v)"))
         answer = self.new("t")
         return answer, f"for {answer} in fold[{self.new('s')}](x in ({of}) of v: {fn}) union"
+
+    def first(self, around: Vars) -> tuple[Vars, list[str], list[str]]:
+        """Rows that are linked with what is around; or those of a bag there, perhaps with those of the other bag, or
+        the prices, that match: their variables, where they are from, and what they have to be."""
+        bags = [var for var, rel in around if rel == "O"]
+        if not bags or self.c.number(3):
+            var, rel, conditions = self.linked(around)
+            return [(var, rel)], [f"for {var} in {rel}"], conditions
+        o, x, other = self.c.pick(bags), self.new("x"), self.new("m")
+        own, rows = [(x, "X")], [f"for {x} in flatten(sng({o}.xs))"]
+        match self.c.pick(("", "bag", "prices")):
+            case "bag":
+                found = [*own, (other, "X")], [*rows, f"for {other} in flatten(sng({o}.ys))"], [f"{other}.no = {x}.no"]
+            case "prices":
+                matched = [f"{other}.no = {x}.no", f"{other}.c = {o}.c"]
+                found = [*own, (other, "P")], [*rows, f"for {other} in P"], matched
+            case _:
+                found = own, rows, []
+        return found
 
     def asked(self, answer: str, times: Sequence[str]) -> str:
         """What an answer is compared with."""
