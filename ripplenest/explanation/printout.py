@@ -53,7 +53,9 @@ def _header(f: Facts, width: int) -> Iterator[Line]:
         if rows:
             yield from wrapped("", f"  {what}", ", ".join(f"{part(p)} {n:,}" for p, n in rows.items()), width)
     if not f.judgement.warnings:
-        good = "every trigger takes fewer steps than computing its map, and reads no rows for nothing"
+        cheaper = all(t.verdict.is_cheaper for t in f.judgement.triggers)
+        unless = "" if cheaper else " unless as much changes as there is"
+        good = f"every trigger takes fewer steps than computing its map{unless}, and reads no rows for nothing"
         yield from wrapped("access", "  incremental: ", good, width, " ")
     for w in f.judgement.warnings:
         yield from wrapped("warning", "  not incremental: ", printable(f"{w.node}: {w.reason}"), width, " ")
