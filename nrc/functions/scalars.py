@@ -341,8 +341,8 @@ def _unify(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
     return [_promote(arg, target) for arg in args]
 
 
-def _one_type(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
-    """Like ``_unify``, and decimal constants take the precision of the others."""
+def one_type(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
+    """``args`` as they are promoted to one kind; decimal constants take the digits of the others."""
     unified = _unify(args, default)
     if not unified or any(t.kind != "decimal" for _, t in unified):
         return unified
@@ -429,7 +429,7 @@ def _spell_div(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
 
 
 def _spell_if(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
-    return "if", [*(_null_as(arg, BOOL) for arg in args[:1]), *_one_type(args[1:], BOOL)]
+    return "if", [*(_null_as(arg, BOOL) for arg in args[:1]), *one_type(args[1:], BOOL)]
 
 
 OPERATORS: dict[str, Spelling] = {
@@ -438,7 +438,7 @@ OPERATORS: dict[str, Spelling] = {
     "div": _spell_div,
     "rounded": lambda args: ("rounded", args),
     "if": _spell_if,
-    "coalesce": lambda args: ("coalesce", _one_type(args, BOOL)),
+    "coalesce": lambda args: ("coalesce", one_type(args, BOOL)),
     **{op: _given(op, BOOL) for op in ("and", "or", "not", "is_true", "is_null")},
     **{op: _given(op, DOUBLE) for op in _WHOLE},
     **{op: _given(op, INT) for op in ("to_int", "to_long", "to_double", "to_decimal")},

@@ -7,6 +7,7 @@ changes a multiplicity, and one that is not used may be left out.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, EnumType
 from typing import Literal, TypeGuard
 
 from attrs import evolve, frozen
@@ -176,7 +177,15 @@ def describe(reading: Reading) -> str:
 
 def made_of(reading: Reading) -> tuple[str, ...] | None:
     """What can be written of what is no value itself; None of all else."""
-    return reading.value.makes if isinstance(reading, Static) and isinstance(reading.value, Known) else None
+    match reading:
+        case Static(Known() as value):
+            return value.makes
+        case Static(Enum() as value):
+            return (f"its value, `{type(value).__name__}.{value.name}.value`",)
+        case Static(EnumType() as value):
+            return (f"`VALUES = [x.value for x in {value.__name__}]` outside of the view",)
+        case _:
+            return None
 
 
 def untyped(reading: Untyped) -> Unsupported:

@@ -14,7 +14,7 @@ import ripplenest as rn
 from ripplenest.nrc.errors import QueryError, Unsupported
 
 HEAD = """\
-import datetime, decimal, functools, itertools, math
+import datetime, decimal, enum, functools, itertools, math
 from decimal import Decimal
 import ripplenest as rn
 from ripplenest import Bag
@@ -336,6 +336,8 @@ WORDS = ["no", "one", "two"]
 BY_PLACE = dict(enumerate(WORDS))
 LIMITS = {"ab": (1.0, 2.0), "b": (3.0, 4.0)}
 RULES = {"ab": {"low": 1.0}}
+Kind = enum.Enum("Kind", {"AB": "ab", "B": "b"})
+VALUES = [k.value for k in Kind]
 
 @rn.view
 def paid(O: Bag[Order]):
@@ -386,6 +388,12 @@ OF_NAMES: list[Case] = [
      "[v for o in O for k, v in LIMITS.items() if k == o.name]", [{"_1": 1.0, "_2": 2.0}] * 2),
     ("[RULES[o.name]['low'] for o in O]", "`min((v['low'] for k, v in RULES.items() if k == o.name), default=...)`",
      "[min((v['low'] for k, v in RULES.items() if k == o.name), default=0.0) for o in O]", [1.0, 1.0]),
+    ("[o.k for o in O if o.name == Kind.AB]", "its value, `Kind.AB.value`",
+     "[o.k for o in O if o.name == Kind.AB.value]", [1, 2]),
+    ("[o.k for o in O if o.name in [k.value for k in Kind]]", "`VALUES = [x.value for x in Kind]` outside of the view",
+     "[o.k for o in O if o.name in VALUES]", [1, 2]),
+    ("[o.n and o.n > 3 for o in O]", "`bool(o.n) and ...`, a condition", "[bool(o.n) and o.n > 3 for o in O]",
+     [False, True]),
     ("[{'ab': 2}[o.name] for o in O]", "`RATES.get(x.key, 0)`", "[RATES.get(o.name, 0) for o in O]", [2, 2]),
     ("[o.k for o in O if o.name in {'ab': 2}]", "`x.key in RATES`", "[o.k for o in O if o.name in RATES]", [1, 2]),
     ("[o.k for o in O if o.n not in {7: 2}]", "`x.key in RATES`", "[o.k for o in O if o.n not in NUMBERS]", [2]),

@@ -189,6 +189,7 @@ LIMIT = 5
 NAMES = ("Ann", "Cid")
 NAN = float("nan")
 RATES = {"Ann": 1.5, "Cid": 2}
+PRICES = {"Ann": decimal.Decimal("1.25"), "Cid": decimal.Decimal(12), "Bob": 3}
 TERM = dt.timedelta(weeks=4)
 CODES = {1: "one", 2: "two"}
 NULLS = {None: "null", "Ann": "a"}
@@ -323,6 +324,9 @@ SCALARS = [
     ("c.name in RATES", [False, True]),
     ("RATES.get(c.name, 0)", [0.0, 1.5]),
     ("RATES.get(c.name)", [None, 1.5]),
+    ("PRICES.get(c.name, decimal.Decimal(2))", [decimal.Decimal("1.25"), decimal.Decimal("2.00")]),
+    ("PRICES.get(c.name, 0)", [decimal.Decimal("0.00"), decimal.Decimal("1.25")]),
+    ("PRICES.get(c.name)", [None, decimal.Decimal("1.25")]),
     ("CODES.get(c.small, c.name)", ["bob ", "one"]),
     ("CODES.get(c.small if c.small == 1 else None, 'none')", ["none", "one"]),
     ("NULLS.get(c.name if c.small == 1 else None)", ["a", "null"]),

@@ -7,7 +7,7 @@ from itertools import chain
 
 from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.aggregates import nothing
-from ripplenest.nrc.surface.python import aggregates, best, scalars, truths
+from ripplenest.nrc.surface.python import advice, aggregates, best, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     Element,
@@ -77,7 +77,9 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
     other = joined(op, values[1:], scope.perhaps())
     if is_or:
         return _or_else(_where_there(first, other), cond, other, scope)
-    return conditional(cond, other, Untyped("None") if is_row(first) else first, scope)  # a record is false as None
+    hint = f"`bool({ast.unparse(values[0])}) and ...`, a condition; or a value of the type of the last one"
+    with advice.advising(hint):
+        return conditional(cond, other, Untyped("None") if is_row(first) else first, scope)  # a record is false as None
 
 
 def _or_else(first: Reading, cond: Element, other: Reading, scope: Scope) -> Reading:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from itertools import islice
 from typing import Any, cast
 
@@ -108,10 +109,15 @@ def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
     if None in table.values():
         then = ", as get gives None anyway" if default == NONE else "; get gives the default there"
         raise Unsupported("a dict in which a value is None", possible=[f"the dict without it{then}"])
-    found = [scalars.choose(_is(key, k), scalars.literal(v), NONE) for k, v in table.items()]
-    if not found:
+    if not table:
         return default
-    with advice.advising("a default, and values, of one type"):
+    values: Sequence[Reading] = [scalars.literal(v) for v in table.values()]
+    of_one_type = "a default, and values, of one type"
+    if any(type(v) is Decimal for v in table.values()):  # each has digits of its own
+        with advice.advising(of_one_type):
+            *values, default = scalars.alike([*values, default])
+    found = [scalars.choose(_is(key, k), v, NONE) for k, v in zip(table, values, strict=True)]
+    with advice.advising(of_one_type):
         return scalars.apply("coalesce", found if default == NONE else [*found, default], "get")
 
 

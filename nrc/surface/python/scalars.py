@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
-from ripplenest.nrc.functions.scalars import coerce
+from ripplenest.nrc.functions.scalars import coerce, one_type
 from ripplenest.nrc.surface.python import advice, decimals, hints
 from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (
@@ -107,6 +107,13 @@ def apply(op: str, args: Sequence[Reading], written: str | None = None) -> Eleme
     with advice.advising(advice.of_scalar(op, bases)):
         elem, base = coerce(op, [(e.elem, b) for e, b in zip(elements, bases, strict=True)], written or WRITTEN.get(op))
     return Element(elem, base, merge(elements))
+
+
+def alike(args: Sequence[Reading]) -> list[Element]:
+    """Constants as they are beside each other, and beside what is none: decimals have the same digits then."""
+    elements = _settled(args)
+    found = one_type([(e.elem, _base(e)) for e in elements], BOOL)
+    return [Element(elem, base, e.binds) for (elem, base), e in zip(found, elements, strict=True)]
 
 
 def fold(op: str, args: Sequence[Reading]) -> Element:
