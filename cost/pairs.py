@@ -12,7 +12,8 @@ from ripplenest.cost.estimate import Keys, column_names, dictionary_site, is_one
 from ripplenest.nrc.paths import label_columns
 from ripplenest.nrc.rewriting.equations import EQUALITIES, equations, place_told
 from ripplenest.nrc.rewriting.normal import Comprehension
-from ripplenest.nrc.syntax import Elem, Grouped, InL, Rel, Total
+from ripplenest.nrc.syntax import Elem, Grouped, InL, Placed, Proj, Rel, Total, Var
+from ripplenest.nrc.types import Site
 from ripplenest.nrc.walk import free_vars
 
 
@@ -30,26 +31,29 @@ def paired(c: Comprehension, place: Iterable[Elem], whole: Collection[str], keys
 
 def met(c: Comprehension, t: Elem, keys: Keys) -> bool:
     """Whether rows that the condition ``t`` of ``c`` equates are few of each other's, as far as is known: not those of
-    an inner bag with those of other bags, or of a table with ``keys``, that have the same value of a column."""
+    an inner bag or of a place with those of others, or of a table with ``keys``, that have the same value of a column.
+    """
     rels, ends = dict(c.generators), sorted(free_vars(t) & c.variables().keys())
-    if len(ends) != 2 or not any(_is_bag(rels[var]) for var in ends):
+    if len(ends) != 2 or not any(_place(rels[var]) for var in ends):
         return True
     return any(_finds(c, var, other, keys) for var, other in (ends, ends[::-1]))
 
 
 def _finds(c: Comprehension, var: str, other: str, keys: Keys) -> bool:
-    """Whether rows of ``other`` find few rows of ``var``: one, or those of a bag; or it is not known."""
+    """Whether rows of ``other`` find few rows of ``var``: one, or those of a bag or place; or it is not known."""
     rel = dict(c.generators)[var]
     own = [a for a, b in equations(c, EQUALITIES) if free_vars(a) == {var} and free_vars(b) == {other}]
     columns = frozenset(name for t in own for name in column_names(t, c))
-    site = dictionary_site(rel)
-    if site is not None and label_columns("label", site) <= columns:
+    place = _place(rel)
+    if place and (Proj(Var(var), "label") in own or label_columns("label", place) <= columns):
         return True
-    return is_one(rel, columns, keys) or not (_is_bag(rel) or keys.get(rel.name))
+    return is_one(rel, columns, keys) or not (place or keys.get(rel.name))
 
 
-def _is_bag(rel: Rel) -> bool:
-    return not isinstance(rel, Grouped) and dictionary_site(rel) is not None
+def _place(rel: Rel) -> Site | None:
+    """What tells apart the bags, or the places, of which there are rows in ``rel``; None of a table that is one."""
+    site = rel.place if isinstance(rel, Placed) else dictionary_site(rel)
+    return site if site is not None and site.params else None
 
 
 def _is_whole(rel: Grouped, whole: Collection[str]) -> bool:

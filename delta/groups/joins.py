@@ -6,6 +6,7 @@ in names of variables or in the order of generators are one.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations
 
 from attrs import evolve, frozen
 
@@ -76,13 +77,30 @@ def joins(
     generators = tuple((var, rel) for var, rel in c.generators if var in variables and rel.name not in domains)
     some = tuple((var, rel) for var, rel in generators if not isinstance(rel, Total) or rel.place.params)
     within = frozenset(var for var, _ in some)
-    equated = (t for t in c.conditions if _equates(t, within) and met(c, t, keys))
-    joined = evolve(c, generators=some, conditions=tuple(equated))
+    equated = [t for t in c.conditions if _equates(t, within)]
+    c = evolve(c, conditions=tuple(dict.fromkeys((*c.conditions, *_implied(c, within)))))
+    joined = evolve(c, generators=some, conditions=tuple(t for t in equated if met(c, t, keys)))
     for component in components(joined):
         computed = {t for t in asked if column_of(t) is None and free_vars(t) == component}
         found = join_of(c, component, known) if computed or len(component) > 1 else None
         if found is not None and (len(component) > 1 or computed & {*found.columns}):
             yield found
+
+
+def _implied(c: Comprehension, within: frozenset[str]) -> Iterator[Elem]:
+    """What sources ``within`` a join are equated by what they are equated with outside: both are of one place. That
+    joins none that nothing else joins."""
+    equal: dict[Elem, dict[Elem, str]] = {}
+    for t in c.conditions:
+        match t:
+            case Call(fn, (a, b)) if fn in EQUALITIES:
+                for own, other in ((a, b), (b, a)):
+                    if len(free_vars(own) & within) == 1 and free_vars(other) and not free_vars(other) & within:
+                        equal.setdefault(other, {})[own] = fn
+    for columns in equal.values():
+        for (a, f), (b, g) in combinations(sorted(columns.items(), key=repr), 2):
+            if free_vars(a) != free_vars(b):
+                yield Call("same" if f == g == "same" else "eq", (a, b))
 
 
 def _equates(t: Elem, within: frozenset[str]) -> bool:
