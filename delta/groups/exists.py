@@ -8,7 +8,8 @@
         ⟶  φ_α(x ∈ (for x in e, y in e′ union sng⟨⟩); any())
 
 where t (of ``all``: not t, if t is never NULL) equates values of different rows, or each of its alternatives does, or
-compares values of two rows of e, and e′ depends on something around x.
+compares values of two rows of e, or t is a window, of which a value of x lies between two of other rows, and something
+else; and e′ depends on something around x.
 As a condition it is a key by which rows are looked up, or says from where on they are; as what a fold is of it would be
 asked of every row for every place, and of all of them again when what they are compared with moves. ``any`` is true if
 t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition. What can fail is asked then
@@ -24,6 +25,7 @@ from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.bands import OPPOSITE, compared
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
 from ripplenest.nrc.rewriting.presence import is_presence
@@ -78,7 +80,8 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
     found = opened(evolve(rows, conditions=(*rows.conjuncts, *wanted), head=Tuple(())))
     inside = around.inside(found.generators)
     new = [t for t in found.conditions if t not in rows.conjuncts]
-    if not any(_bounds(t, found.own) or (_finds(t, found.own) and is_total(t, inside.pi)) for t in new):
+    finds = any(_bounds(t, found.own) or (_finds(t, found.own) and is_total(t, inside.pi)) for t in new)
+    if not finds and not _is_window(new, found.own):
         return None
     return evolve(g, of=found.term(found.head), folds=(evolve(g.folds[0], fn="any", args=()),))
 
@@ -98,6 +101,17 @@ def _bounds(t: Elem, own: Set[str]) -> bool:
     """Whether ``t`` compares a value of a row of ``own`` with one of another."""
     sides = ((free_vars(a) & own, free_vars(b) & own) for a, b, *_ in compared([t]))
     return any(left and right and not left & right for left, right in sides)
+
+
+def _is_window(conditions: Sequence[Elem], own: Set[str]) -> bool:
+    """Whether a value of the rows ``own`` lies between two of other rows, and something else is asked of them, too: by
+    the window alone one end of it, the greatest or the least, answers."""
+    ends: dict[Elem, dict[bool, Elem]] = {}
+    for a, b, upper, t in compared(conditions):
+        if column_of(a) is not None and free_vars(a) <= own and free_vars(b) and not free_vars(b) & own:
+            ends.setdefault(a, {})[upper] = t
+    windows = [{*found.values()} for found in ends.values() if len(found) == 2]
+    return any(not {*conditions} <= window for window in windows)
 
 
 def opened(rows: Chain) -> Chain:

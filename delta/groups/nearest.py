@@ -190,6 +190,8 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
     own = elem_type(value, types)
     if not isinstance(own, Base) or not _is_of(value, by.by, rows, types) or not _never_fails(rows, t, types):
         return None
+    if is_first and any(_is_end(p, by.by, rows) for p in rows.conjuncts):
+        return None
     end: End | None = None
     if not is_first:
         rows, end = ended(rows, by, value, types)
@@ -198,6 +200,11 @@ def _behind(t: Top, every: Chain, c: Elem, around: Around, by: Order) -> Behind 
             return None
     found = evolve(t, of=rows.term(rows.head))
     return Behind(found, value, own, is_open, around.inside(groups), groups, None if is_first else by, end)
+
+
+def _is_end(c: Elem, by: Elem, rows: Chain) -> bool:
+    """Whether rows come to an end by ``c``: for who asks up to there, what lies between is few."""
+    return any(own == by and not free_vars(other) & rows.own and free_vars(other) for own, other, *_ in compared([c]))
 
 
 def _is_one_for_all(value: Elem, groups: Sequence[tuple[str, Expr]]) -> bool:

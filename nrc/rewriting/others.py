@@ -20,7 +20,8 @@ those that stand beside b.
 A condition that holds down to some row of the order, and of none behind it, leaves out no row before others: what was
 last, if it was later than ``a.at``. What begins somewhere in the order is left inside, and read there
 (``delta/groups/nearest.py``): ``a.at - 1h ≤ b.at < a.at`` is about the last one before a.at. So is what says up to
-where rows are the first ones, in another order: the greatest of the others so far.
+where rows are the first ones, in another order: the greatest of the others so far. With both, and what is compared in
+another order beside the window, the window finds few, and nothing is left out of it.
 
 Law: ⟦others e⟧ = ⟦e⟧.
 """
@@ -183,7 +184,10 @@ def _rows(
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
     rest = [c for c in conditions if c not in apart and c not in reached]
-    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types) or _is_edge(c, own)]
+    begun = [c for c in rest for t in by if begins(c, t, order[0].descending, own, inner.types)]
+    edges = [c for c in rest if by and (c in begun or _is_edge(c, own))]
+    if reached and begun and len(edges) > len(begun):
+        return None
     across = [c for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
     equal = [*bags_of(own, inner), *(equated(c, own) for c in across)]
     free = read_by([*values, *reached, *edges]) - own
