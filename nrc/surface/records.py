@@ -88,6 +88,9 @@ def record(cls: type[C] = _NO_CLASS, **options: Never) -> type[C]:
         if "__dataclass_fields__" in vars(cls) or ("__attrs_attrs__" in vars(cls) and not is_record(cls)):
             what, possible = "another decorator has made this class", ["@record alone, which makes an attrs class"]
             raise Unsupported(what, where=cls.__qualname__, possible=possible)
+        if (made_by := _made_by(cls)) is not None:
+            what = "another class has made this one, and a record is made of fields alone"
+            raise Unsupported(what, where=cls.__qualname__, got=made_by, possible=[_as_record(cls)])
         _own_defaults(cls)
         made = attrs.frozen(cls, field_transformer=_in_order)
         if not attrs.fields(typing.cast(Any, made)):
@@ -194,6 +197,15 @@ def annotation_type(hint: Any, where: str, above: tuple[type, ...] = ()) -> nrc.
     raise _no_type(hint, where)
 
 
+def _made_by(cls: type) -> str | None:
+    """What has made the fields of a class, which attrs cannot make then; None of one that it can."""
+    if typing.is_typeddict(cls):
+        return "a TypedDict"
+    if hasattr(cls, "__pydantic_fields__"):
+        return "a model of pydantic"
+    return "a NamedTuple" if issubclass(cls, tuple) else None
+
+
 def _at(where: str, cls: type, above: tuple[type, ...]) -> nrc.Record:
     try:
         return _record_type(cls, above)
@@ -216,9 +228,17 @@ def _no_type(hint: Any, where: str) -> RipplenestError:
     known = typing.get_origin(hint) or hint
     better = next((nearest for wrong, nearest in HINTS.items() if wrong is known), None)  # what came may have no hash
     if isinstance(hint, type) and inspect.get_annotations(hint):
-        better = f"@record above class {hint.__qualname__}" + (", instead of @dataclass" if is_dataclass(hint) else "")
+        better = _as_record(hint)
     nearest = POSSIBLE if better is None else (better,)
     return Unsupported("not a type that a view knows", where=where, got=_shown(hint), possible=nearest)
+
+
+def _as_record(cls: type) -> str:
+    """What to write in the place of a class with fields that is no record."""
+    if _made_by(cls) is not None:
+        return f"a class of its own with these fields, and @record above it; rows may be {cls.__name__}s"
+    other = "@dataclass" if is_dataclass(cls) else "the decorator of attrs" if attrs.has(cls) else ""
+    return f"@record above class {cls.__qualname__}{other and f', instead of {other}'}"
 
 
 def _shown(hint: Any) -> str:

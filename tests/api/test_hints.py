@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
+import attrs
 import pyarrow as pa
+import pydantic
 import pytest
 from support.shop import ANN, BOB, Customer, customers, opened
 from support.states import refused, unchanged
@@ -239,7 +241,12 @@ def test_records_of_other_decorators():
     class Data:
         k: int
 
-    for cls, shown in ((Plain, "@record above class"), (Data, "instead of @dataclass")):
+    @attrs.define
+    class Made:
+        k: int
+
+    known = (Plain, "@record above class"), (Data, "instead of @dataclass"), (Made, "instead of the decorator of attrs")
+    for cls, shown in (*known, *((cls, f"may be {cls.__name__}s") for cls in MADE)):
 
         def rows(R: Any) -> Any:
             return R
@@ -247,6 +254,41 @@ def test_records_of_other_decorators():
         rows.__annotations__["R"] = Bag[cls]
         with pytest.raises(errors.Unsupported, match=shown):
             rn.view(rows)
+
+
+class Model(pydantic.BaseModel):
+    k: int
+    n: int | None = None
+
+
+class Named(NamedTuple):
+    k: int
+    n: int | None
+
+
+class Typed(TypedDict):
+    k: int
+    n: int | None
+
+
+@rn.record
+class Own:
+    k: int
+    n: int | None
+
+
+MADE: tuple[Any, ...] = (Model, Named, Typed)
+
+
+@pytest.mark.parametrize("cls", MADE)
+def test_classes_that_others_have_made(folder: Any, cls: Any) -> None:
+    """Are no records; their objects are rows."""
+    with pytest.raises(errors.Unsupported, match=f"another class has made this one.*\n.*rows may be {cls.__name__}s"):
+        rn.record(cls)
+    with rn.open(folder / "state") as db:
+        db.relation("R", Own, key="k")
+        db.load("R", [cls(k=1, n=None)])
+        assert db.relation("R").rows() == [{"k": 1, "n": None}]
 
 
 def test_what_history_says_of_a_change_of_fields(db: Any) -> None:
