@@ -8,7 +8,7 @@ value for all rows, and t reads nothing else of that: ``{"id": x.id, "overdue": 
 a value it would be asked again of all rows whenever the clock moves. As a condition it says where rows lie, and only
 those become others that lie between the old value and the new one. It must have a value also where nobody asks for it,
 as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared with the same is compared in one way then, so that what
-others imply is left out.
+others imply is left out, and of thresholds of one column no cases are made that exclude each other.
 
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
@@ -16,7 +16,6 @@ Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
-from itertools import product
 from math import prod
 
 from ripplenest.nrc.paths import root
@@ -24,19 +23,19 @@ from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.alternatives import opened
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.disjoint import disjuncts
-from ripplenest.nrc.rewriting.gaps import as_difference, gap
+from ripplenest.nrc.rewriting.gaps import as_difference, gap, needed
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, where
 from ripplenest.nrc.rewriting.sharing import shared
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
-from ripplenest.nrc.walk import free_vars, nodes, read_by, rebuild, replace_part
+from ripplenest.nrc.walk import at_sites, canonical, free_vars, nodes, read_by, rebuild, replace_elem, replace_part
 
-MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
-CASES = 12  # that a row may be in
+CASES = 12  # that a row may be in: more make more products than reading the rows again costs
 MAYBE = Base("bool", True)
 Value = tuple[bool | None, tuple[Elem, ...]]  # of a comparison, and the conditions that say so
+Case = tuple[tuple[Call, bool | None, tuple[Elem, ...]], ...]  # what each comparison is, and where
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
 
 
@@ -60,21 +59,30 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told, head = _moving(around), opened(head, around)
+            told, head = _moving(around), replace_elem(opened(head, around), _of_one_value(around))
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
                 rest = replace_part(rest, c, _truth(c, None, around))
-            if not 0 < len(found) <= MOST or free_vars(rest) & told:
+            if not found or free_vars(rest) & told:
                 return e
-            if prod(_many(c, around) for c in found) > CASES:
+            every = _cases(found, around)
+            if every is None:
                 return e
             pairs |= {pair for c in found if (pair := _pair(c)) is not None}
-            return _cases(head, found, around)
+            return reduce(Plus, (_case(head, case, around) for case in every))
         case Group(_, _, of, _, (Fold(_, "any" | "all" as fn, (_,)),)) if _is_asked(of, fn == "all", around):
             return e
         case _:
             return rebuilt(e, around, lambda c, below: _inside(c, below, pairs))
+
+
+def _of_one_value(around: Around) -> dict[str, Elem]:
+    """Totals that are one value for all rows, as the first one of those that are the same is called: a name that stands
+    for a total is one for each place where it is read."""
+    first: dict[Expr, str] = {}
+    every = ((x, canonical(at_sites(g, lambda _: ""))) for x, g in around.ones.items())
+    return {x: Var(first.setdefault(e, x)) for x, e in every}
 
 
 def _is_asked(e: Expr, is_all: bool, around: Around) -> bool:
@@ -144,15 +152,33 @@ def _moving(around: Around) -> AbstractSet[str]:
     return around.moving | shared(around).keys()
 
 
-def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
-    every = product(*([(c, *case) for case in _values(c, around)] for c in comparisons))
-    return reduce(Plus, (_case(head, case, around) for case in every))
+def _cases(comparisons: Sequence[Call], around: Around) -> list[Case] | None:
+    """Those that there can be: of n values that one column is compared with, one more. None of too many, of which each
+    counts with those of what nothing answers (``nrc/rewriting/absent.py``)."""
+    found: list[Case] = [()]
+    for c in comparisons:
+        found = [(*case, (c, *value)) for case in found for value in _values(c, around)]
+        found = [case for case in found if _is_possible(case)]
+        if len(found) > CASES:
+            return None
+    many = {c: 1 + sum(answered(p, around) is not None for p in _own(c, around)) for c in comparisons}
+    every = sum(prod(1 if value is None else many[c] for c, value, _ in case) for case in found)
+    return found if every <= CASES else None
 
 
-def _many(c: Call, around: Around) -> int:
-    """How many cases ``c`` makes, with those of what nothing answers (``nrc/rewriting/absent.py``)."""
-    found, own = _values(c, around), _own(c, around)
-    return len(found) + sum(answered(p, around) is not None for p in own) * sum(v is not None for v, _ in found)
+def _is_possible(case: Case) -> bool:
+    """Whether no two of its conditions exclude each other."""
+    conditions = [t for _, _, said in case for t in said]
+    nulls, there = set[Elem](), set[Elem]()
+    for t in conditions:
+        match t:
+            case Call("is_null", (p,)):
+                nulls.add(p)
+            case Call("not", (Call("is_null", (p,)),)):
+                there.add(p)
+            case Call(args=args):
+                there.update(uncast(p) for a in args for p in operands(a))
+    return not nulls & there and needed(conditions, lambda _: True) is not None
 
 
 def _values(c: Call, around: Around) -> list[Value]:
@@ -168,7 +194,7 @@ def _values(c: Call, around: Around) -> list[Value]:
     return found
 
 
-def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Sequence[Elem]]], around: Around) -> Expr:
+def _case(head: Elem, case: Case, around: Around) -> Expr:
     for c, value, _ in case:
         head = replace_part(head, c, _truth(c, value, around))
     return where([cond for _, _, conditions in case for cond in conditions], Sng(head))

@@ -38,6 +38,12 @@ class Price:
     price: int
 
 
+@rn.record
+class Clock:
+    id: int
+    now: int
+
+
 @rn.view
 def prices(Q: Bag[Order], P: Bag[Price]):
     return [
@@ -124,7 +130,34 @@ def in_a_window(Q: Bag[Order]):
     ]
 
 
-VIEWS = (prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window)
+@rn.view
+def aged(Q: Bag[Order], K: Bag[Clock]):
+    """More thresholds than two or three."""
+    return [
+        {
+            "id": o.id,
+            "age": "new" if o.at > k.now - 4
+            else "1" if o.at > k.now - 9 else "2" if o.at > k.now - 15 else "3" if o.at > k.now - 22 else "old",
+            "late": o.at < k.now - 30,
+        }
+        for k in K if k.id == 1
+        for o in Q
+    ]  # fmt: skip
+
+
+@rn.view
+def aged_by_the_latest(Q: Bag[Order], K: Bag[Clock]):
+    """What has no row of its own, and is read several times."""
+    now = max(k.now for k in K)
+    return [
+        {"id": o.id, "a": o.at > now - 4, "b": o.at > now - 9, "c": o.at > now - 15, "d": o.at > now - 22} for o in Q
+    ]
+
+
+VIEWS = (
+    prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window, aged,
+    aged_by_the_latest,
+)  # fmt: skip
 
 
 def order(i: int, at: int | None = None) -> dict[str, Any]:
@@ -145,6 +178,8 @@ def measured(folder: Path, view: rn.View, size: int) -> tuple[dict[str, int], li
     with rn.open(folder, engine="local", policy="incremental") as db:
         db.relation("Q", Order, key="id", keys={"lines": "no", "back": "no"})
         db.relation("P", Price, key="id")
+        db.relation("K", Clock, key="id")
+        db.load("K", [{"id": 1, "now": 60}])
         db.load("Q", [order(i) for i in range(size)])
         db.load("P", [{"id": i, "cust": i // 5, "no": i % 5, "price": i % 7} for i in range(5 * size // 4)])
         db.create(view)
@@ -156,6 +191,7 @@ def measured(folder: Path, view: rn.View, size: int) -> tuple[dict[str, int], li
             lambda b: b.at("Q", id=8).back.upsert([{"no": 0, "qty": 9}]),
             lambda b: b.upsert("P", [{"id": 7, "cust": 1, "no": 2, "price": 90}]),
             lambda b: b.delete_key("Q", id=5),
+            lambda b: b.at("K", id=1).set(now=66),
         ):
             with db.batch() as b:
                 write(b)

@@ -201,7 +201,7 @@ CASES = {
         "(for _ in p(not e.w is null) union for _ in p(n.at is null) union sng(⟨o: bool? null⟩)))",
     ),
     "more of the total": (f"{ALL} union sng(⟨o: e.v < m.m, m: m.a⟩)", ""),
-    "too many cases": (f"{ALL} union sng(⟨o: e.w < m.m, p: to_double(e.w) < m.a⟩)", ""),
+    "too many cases": (f"{ALL} union sng(⟨o: e.w < m.m, p: e.v < m.m, q: e.u < m.m⟩)", ""),
     "too many, with what nothing answers": (f"{OWN} union {ALL} union sng(⟨o: t.n < m.m, p: e.w < m.m⟩)", ""),
     "more is read of the clock": ("sng(⟨o: e.v < k.at, k: k.at⟩)", ""),
     "what is asked of rows": (
@@ -214,15 +214,24 @@ CASES = {
     "what may have no value where nobody asks": ("sng(⟨o: if(e.w > 0, e.v < k.at * k.at, false)⟩)", ""),
     "two rows": ("for d in E union sng(⟨o: e.v < d.v⟩)", ""),
     "another row of the table": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at⟩)", ""),
-    "too many": ("sng(⟨a: e.v < k.at, b: e.v < k.at - 1, c: e.v < k.at - 2, d: e.v < k.at - 3⟩)", ""),
+    "too many": ("sng(⟨a: e.v < k.at, b: e.u < k.at, c: e.w < k.at, d: e.t < k.now⟩)", ""),
 }  # fmt: skip
 
 
-def test_an_age_in_three_classes_is_three_products() -> None:
+@pytest.mark.parametrize("classes", (2, 3, 5, 12))
+def test_an_age_in_classes_is_as_many_products(classes: int) -> None:
     """That it is less than the less and more than the greater is none."""
-    age = "if(e.t > micros_after(k.now, -5), 1, if(e.t > micros_after(k.now, -9), 2, 3))"
+    age = str(classes)
+    for i in reversed(range(1, classes)):
+        age = f"if(e.t > micros_after(k.now, -{4 * i + 1}), {i}, {age})"
     e = in_cases(unique_binders(parse_expr(f"{OF}sng(⟨a: {age}⟩)", NAMES)), KEYS)
-    assert [len(c.conditions) for c in normal(e)] == [2, 3, 2]  # one of them which clock it is
+    assert [len(c.conditions) for c in normal(e)] == [2, *[3] * (classes - 2), 2]  # one of them which clock it is
+
+
+def test_an_age_of_what_may_be_nothing() -> None:
+    """NULL is one case of all thresholds."""
+    e = in_cases(unique_binders(parse_expr(f"{OF}sng(⟨a: e.w < k.at, b: e.w <= k.at⟩)", NAMES)), KEYS)
+    assert len([*normal(e)]) == 3 + 1
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
