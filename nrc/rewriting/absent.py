@@ -57,7 +57,7 @@ def apart(e: Expr, keys: Keys) -> Expr:
 
 def _inside(e: Expr, around: Around) -> Expr:
     match e:
-        case For(_, Pred()):
+        case For(var, Pred(), body) if var not in free_vars(body):  # else nothing is ``asked`` before the rest
             conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
             found = [n for n in dict.fromkeys(_compared(conditions, here)) if _may_be(n, here)]

@@ -281,3 +281,9 @@ def test_what_is_of_nothing_is_told_apart(before: str, after: str) -> None:
     found = apart(e, KEYS)
     assert show(canonical(found)) == show(canonical(wanted))
     assert after or found is e
+
+
+def test_a_condition_that_is_read_below_is_asked_once() -> None:
+    """What ``p`` gives is a value, too, and a body that reads it begins with no condition."""
+    e = unique_binders(parse_expr("for e in E union for x in p(e.v < 3) union sng(x)", NAMES))
+    assert apart(e, KEYS) == e
