@@ -7,7 +7,8 @@ those columns, needs no domain, and entries for labels that nobody holds are har
 parameter that is NULL equals no column, so a key-bound column is required to be not NULL.
 
 Entries that are many are not harmless: rows of several sources which the parameters alone join would be pairs, each
-with each, whose label nobody holds (``asked_apart``). So such a site has a domain.
+with each, whose label nobody holds (``asked_apart``). So would rows that are joined by what many of both have, where no
+row of one source says all parameters (``paired``, of whoever knows what is unique). Such a site has a domain.
 
 Dictionaries that can fail have a domain. A key-bound table also evaluates rows whose label nobody holds. Where a
 definition divides, casts or overflows, that would refuse a batch over a row that is in no view, so such a site is
@@ -91,10 +92,10 @@ def keep(
     if force_domain and d.site.params:
         held_only = "a domain was asked for"
     entries = () if held_only else tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True))
-    products_bound = [*zip(entries, bound, strict=False)]
-    if found := next((v for c, b in products_bound if len(v := asked_apart(c, b.values())) > 1), None):
+    entered = [(c, b.values()) for c, b in zip(entries, bound, strict=False)]
+    if found := next((v for c, place in entered if len(v := asked_apart(c, place)) > 1), None):
         held_only = f"rows of {' and '.join(found)} are joined by the label alone, and would be pairs"
-    elif found := next((v for c, b in products_bound if (v := paired(c, b.values(), groups or frozenset()))), None):
+    elif found := next((v for c, place in entered if (v := paired(c, place, groups or frozenset()))), None):
         held_only = f"rows of {' and '.join(found)} would be pairs, most of which nobody asks for"
     if held_only is not None:
         return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)

@@ -1,9 +1,9 @@
 """What a database has declared: its relations, and its views with the plans that keep them fresh.
 
 Both are stored with the state as data; a process that opens the state compiles the views again, all of them when the
-first is asked for: who reads relations needs none. A view of which this compiler makes another program than the one
-that its maps are of *waits*: it is readable as it is, batches say that it waits, and it is rebuilt in one commit
-(``define.py``).
+first is asked for: who reads rows needs none (``unread.py``). A view of which this compiler makes another program than
+the one that its maps are of *waits*: it is readable as it is, batches say that it waits, and it is rebuilt in one
+commit (``define.py``).
 """
 
 import json
