@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.rewriting.normal import conjuncts, where
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Sng, Var
-from ripplenest.nrc.walk import replace_elem
+from ripplenest.nrc.walk import free_vars, replace_elem
 
 
 @frozen
@@ -34,6 +35,12 @@ class Chain:
         for var, source in reversed(self.generators):
             body = For(var, source, body)
         return body
+
+    def read(self, t: Elem, var: str) -> Elem:
+        """``t`` of a row ``var`` of the chain, over x₁, …, which others around the chain must not be called."""
+        if captured := free_vars(t) & self.own - {var}:
+            raise LawBroken("what reads the rows of a term has a variable of the term", got=", ".join(sorted(captured)))
+        return read(t, {var: self.head})
 
 
 def chain(e: Expr, own: str) -> Chain:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence, Set
 from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
-from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.chain import Chain, chain
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.bands import OPPOSITE, compared
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
@@ -72,7 +72,7 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
     place = around.inside(rows.generators)
     wanted: list[Elem] = []
     for arg in args:
-        t = read(arg, {g.var: rows.head})
+        t = rows.read(arg, g.var)
         told = _not(t, place) if is_all else t
         if told is None:
             return None

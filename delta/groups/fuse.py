@@ -180,7 +180,7 @@ def _unless(nulls: Sequence[Elem], f: Fold, answer: Elem) -> Elem:
 def _keys(g: Group, k: str, rows: Chain) -> Iterator[tuple[Elem, Elem]]:
     """Each value of the key of a row of g, with that of the row ``k``."""
     for name, key in g.keys or ():
-        yield from _values(read(key, {g.var: rows.head}), Proj(Var(k), name))
+        yield from _values(rows.read(key, g.var), Proj(Var(k), name))
 
 
 def _values(key: Elem, own: Elem) -> Iterator[tuple[Elem, Elem]]:
@@ -200,7 +200,7 @@ def _equates(cond: Elem, a: Elem, b: Elem) -> bool:
 
 def _column(fold: Fold, site: str, g: Group, rows: Chain, found: list[Fold]) -> str:
     """The column of g that the ``fold`` over the variables of ``rows`` becomes; equal ones are one."""
-    old = [evolve(f, args=tuple(read(a, {g.var: rows.head}) for a in f.args)) for f in g.folds]
+    old = [evolve(f, args=tuple(rows.read(a, g.var) for a in f.args)) for f in g.folds]
     for known in (*old, *found):
         if evolve(known, name=fold.name) == fold:
             return known.name

@@ -25,7 +25,7 @@ from functools import reduce
 from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around
-from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.chain import Chain, chain
 from ripplenest.delta.groups.so_far import MOST, MOST_BETWEEN, End, are_shared, ended
 from ripplenest.nrc.paths import columns_read, map_columns
 from ripplenest.nrc.rewriting.bands import compared
@@ -118,7 +118,7 @@ def behind(t: Top, around: Around) -> Behind | None:
 
 def _first(t: Top, rows: Chain) -> Order:
     """What orders rows first."""
-    return evolve(t.order[0], by=read(t.order[0].by, {t.var: rows.head}))
+    return evolve(t.order[0], by=rows.read(t.order[0].by, t.var))
 
 
 def _compared(c: Elem, rows: Chain) -> Iterator[Order]:
@@ -225,7 +225,7 @@ def _is_of(value: Elem, by: Elem, rows: Chain, types: Mapping[str, Type]) -> boo
 
 
 def _never_fails(rows: Chain, t: Top, types: Mapping[str, Type]) -> bool:
-    terms = (rows.head, *rows.conditions, *(read(o.by, {t.var: rows.head}) for o in t.order))
+    terms = (rows.head, *rows.conditions, *(rows.read(o.by, t.var) for o in t.order))
     return all(is_total(own, types) for own in terms)
 
 

@@ -185,7 +185,7 @@ def first_value(e: Expr, var: str) -> tuple[Top, Elem, Elem] | None:
     match e:
         case Group(_, x, For(y, Top(limit=1) as top, body), None, (Fold(name, fn, (arg,)),)) if fn in EXTREME:
             rows = chain(body, x)
-            value = read(arg, {x: rows.head})
+            value = rows.read(arg, x)
             if isinstance(value, Proj) and root(value) == y and not rows.generators and not rows.conditions:
                 return top, Proj(Var(var), name), replace_elem(value, {y: Var(var)})
     return None
@@ -207,7 +207,7 @@ def as_top(g: Group) -> Top:
     rows = chain(g.of, g.var)
     (arg,) = fold.args
     # The same whatever it is called, and whichever end is asked for: both are read of one map.
-    of = rows.term(Tuple(((VALUE, read(arg, {g.var: rows.head})),)))
+    of = rows.term(Tuple(((VALUE, rows.read(arg, g.var)),)))
     order = Order(Proj(Var(g.var), VALUE), descending=fold.fn == "max")
     return Top(g.site, g.var, of, (order,), 1)
 
@@ -219,7 +219,7 @@ def ordered_rows(t: Top, beside: Order | None = None) -> tuple[Expr, tuple[Order
     columns: list[tuple[str, Elem]] = []
     orders: dict[Elem, Order] = {}
     for o in t.order:
-        by = _in_row(o.by, t.var) if _is_path(o.by, t.var) else _column(read(o.by, {t.var: rows.head}), columns)
+        by = _in_row(o.by, t.var) if _is_path(o.by, t.var) else _column(rows.read(o.by, t.var), columns)
         orders.setdefault(by, evolve(o, by=by))
     if beside is not None:
         found = _path(beside.by, rows.head, Proj(Var(RANKED), ROW))
@@ -257,12 +257,13 @@ def _in_row(t: Elem, var: str) -> Elem:
 
 def split(g: Group, types: Mapping[str, Type], site: Callable[..., str]) -> Expr:
     """A group whose greatest and least values are folds of their own, each at a ``site`` of its own; and so are the
-    groups in what they fold, as those may be made for other places. ``types`` are those of what its keys read.
+    groups in what they fold, as those may be made for other places. ``types`` are those of what is around it and of
+    ``g.var``; what reads its rows may read these too, so nothing here is called like them.
 
     γ_α(x ∈ e; k; f, m: max(t)) ⟶ for g in γ_α(x ∈ e; k; f) union for m in φ_β(x ∈ (for x in e where k(x) <=> g.k union
     sng(x)); m: max(t)) union sng⟨g.k, g.f, m.m⟩
     """
-    names = Names(frozenset(n.name for n in nodes(g) if isinstance(n, Var)) | {g.var})
+    names = Names(frozenset(n.name for n in nodes(g) if isinstance(n, Var)) | types.keys() | {g.var})
     own, inner = names.fresh("g"), names.fresh(g.var)
     others = tuple(f for f in g.folds if f.fn not in EXTREME)
     found: dict[str, Elem] = {f.name: Proj(Var(own), f.name) for f in others}

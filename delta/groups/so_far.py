@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 
 from attrs import evolve, frozen
 
-from ripplenest.delta.chain import Chain, read
+from ripplenest.delta.chain import Chain
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.ends import edge
 from ripplenest.nrc.rewriting.normal import is_total
@@ -59,7 +59,7 @@ def _moved(t: Elem) -> Elem | None:
 def are_shared(rows: Chain, t: Top) -> bool:
     """Whether places have rows in common but for those that equalities tell, and these are not the few that a group or
     other first rows have for each."""
-    terms = (rows.head, *(read(o.by, {t.var: rows.head}) for o in t.order))
+    terms = (rows.head, *(rows.read(o.by, t.var) for o in t.order))
     answers = (e for _, e in rows.generators if isinstance(e, Apply) and isinstance(e.dictionary, GroupRel))
     are_own = all(free_vars(own) <= rows.own for own in (*terms, *answers))
     return are_own and all(_is_shared(c, rows.own) for c in rows.conjuncts)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.around import Around
-from ripplenest.delta.chain import chain, read
+from ripplenest.delta.chain import chain
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
 from ripplenest.delta.groups.nearest import Behind, behind, tied
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
@@ -286,9 +286,9 @@ class Cutter:
     def _group(self, g: Group, shown: tuple[tuple[str, Elem], ...], around: Around) -> Expr:
         """α⟨Π⟩"""
         rows = chain(g.of, g.var)
-        args = [_factors(f, [read(a, {g.var: rows.head}) for a in f.args]) for f in g.folds]
+        args = [_factors(f, [rows.read(a, g.var) for a in f.args]) for f in g.folds]
         values = tuple(dict.fromkeys(a for own in args for a in own))
-        keys = Tuple(tuple((n, read(t, {g.var: rows.head})) for n, t in g.keys or ()))
+        keys = Tuple(tuple((n, rows.read(t, g.var)) for n, t in g.keys or ()))
         folded = zip(g.folds, args, strict=True)
         answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
         types = {FOLDED: Record(tuple((a.name, a.type) for a in answers))}

@@ -10,7 +10,7 @@ from support.laws import law
 from support.nearest import nearest_query
 from support.nesting import agrees, nested
 from support.queries import grouped_query
-from support.schemas import random_schema
+from support.schemas import Schema, random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
@@ -25,6 +25,7 @@ from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
 from ripplenest.nrc.rewriting.normal import normal
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.rewriting.sink import sink
+from ripplenest.nrc.surface.text import Environment, parse_expr
 from ripplenest.nrc.syntax import (
     Call,
     DictEmpty,
@@ -46,7 +47,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import Label, Record
+from ripplenest.nrc.types import LONG, Label, Record
 from ripplenest.nrc.walk import nodes, rebuild
 from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext, dictionaries
 from ripplenest.shred.terms import Shredded, shred
@@ -66,6 +67,29 @@ def grouped_case(c: Choices) -> Case:
 def edged_case(c: Choices) -> Case:
     schema = random_schema(c)
     return case_of(c, schema, nearest_query(c, schema), 1)
+
+
+NAMED = ("g", "m", "x", "y", "b", "l", "z")  # g and m are what the cut calls its own
+INNER = (
+    "group[s](b in R by k: b.k of n: min(b.n), c: count())",
+    "group[s](b in (for b in R where b.k = AROUND.k union sng(b)) by k: b.k of n: max(b.n), c: min(b.k), d: any(b.n > 0))",
+    "fold[s](b in R of n: min(b.n), k: max(b.k), c: count())",
+    "top[s](2, b in R order b.n)",
+    "(for g in R union for m in R where m.k = g.k union sng(<n: g.n, k: m.n>))",
+)
+READERS = (
+    "fold[r](x in INNER of n: max(coalesce(x.n, 0) - AROUND.n), k: sum(AROUND.k), c: any(x.k = AROUND.k))",
+    "top[r](1, x in INNER order AROUND.n - coalesce(x.n, 0), x.k + AROUND.k desc)",
+    "group[r](x in INNER by k: AROUND.k, n: x.n of m: min(AROUND.n), g: count(AROUND.k), s: sum(x.k - AROUND.n))",
+)
+
+
+def case_around(c: Choices) -> Case:
+    """Rows of groups that are read beside values of a row around them, whose variable may be called as any other."""
+    text = f"for AROUND in R union for r in {c.pick(READERS)} union sng(<k: AROUND.k, n: r.n>)"
+    schema = Schema((("R", Record((("k", LONG), ("n", LONG)))),))
+    read = text.replace("INNER", c.pick(INNER)).replace("AROUND", c.pick(NAMED))
+    return case_of(c, schema, parse_expr(read, Environment(dict(schema.relations))), 1)
 
 
 class Folded(Mapping[LabelValue, BagValue]):
@@ -214,6 +238,11 @@ def test_the_cut_behind_edges_keeps_meaning(case: Case) -> None:
 
 @law(grouped_case, examples=many(186, 600))
 def test_the_cut_keeps_meaning(case: Case) -> None:
+    is_cut(case)
+
+
+@law(case_around, examples=many(40, 600))
+def test_the_cut_reads_what_is_around_it(case: Case) -> None:
     is_cut(case)
 
 

@@ -47,7 +47,7 @@ from ripplenest.nrc.walk import Names
 from support.choices import Choices
 from support.schemas import FIELDS, KINDS, MAX_DEPTH, Schema, base_type, base_value, record_type
 
-VARIABLES = ("x", "y", "m", "l", "d", "b")  # few, so that binders shadow; l and d are also what passes call theirs
+VARIABLES = ("x", "y", "m", "l", "g", "b")  # few, so that binders shadow; m, l and g are also what passes call theirs
 LETS = ("X", "Y")
 FUEL = 9
 LARGE = 12  # steps, of two or three nodes each
