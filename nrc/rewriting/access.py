@@ -29,7 +29,7 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from ripplenest.nrc.functions.scalars import is_strict
-from ripplenest.nrc.paths import column_of
+from ripplenest.nrc.paths import column_of, label_columns, labels_held
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.answered import answers
 from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
@@ -161,7 +161,8 @@ class Join:
 
         Changes first, those that are joined by the keys that they give each other; then folds of known places by which
         others are looked up, each one row; then what has most keys, of as many first those that find who holds a bag,
-        ties in the order of the product. Constants come last, because they are the same in every batch: what they find
+        those that do not find rows of all bags, ties in the order of the product. What finds rows of all bags waits for
+        what finds one row. Constants come last, because they are the same in every batch: what they find
         grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
@@ -253,10 +254,7 @@ class Join:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
             lies = {b.var for b in self.bounds if b.others <= read}
-            leads = self._leads(usable, read)
-            asked = [(bool(r.via), r.placed and r.var in leads, len(r.keys), _is_answer(r)) for r in steps]
-            worth = [(told(r.keys), _held(r), last in r.via, r.var in lies, r.placed) for r in steps]
-            *_, step = max(zip(asked, worth, steps, strict=True), key=itemgetter(0, 1))
+            step = _next(steps, self._leads(usable, read), lies, last)
             found.append(step)
             read.add(step.var)
             left.remove((step.var, step.rel))
@@ -411,10 +409,40 @@ def _is_answer(r: Read) -> bool:
     return not r.placed and any(not e.implied and e.column.startswith("row.") for e in r.keys)
 
 
+def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | None) -> Read:
+    """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values."""
+    late = {r.var for r in steps if _is_of_all_bags(r)}
+    one = any(map(_is_one, steps))
+    keys = [0 if one and r.var in late else len(r.keys) for r in steps]
+    asked = [(bool(r.via), r.placed and r.var in leads, n, _is_answer(r)) for n, r in zip(keys, steps, strict=True)]
+    own = [(told(r.keys), _held(r), r.var not in late) for r in steps]
+    worth = [(*o, last in r.via, r.var in lies, r.placed) for o, r in zip(own, steps, strict=True)]
+    *_, step = max(zip(asked, worth, steps, strict=True), key=itemgetter(0, 1))
+    return step
+
+
+def _is_one(r: Read) -> bool:
+    """Whether a key finds one row at most: a label that its rows hold, or the key that such a label is made of."""
+    if not r.via:
+        return False
+    columns = {e.column for e in r.keys}
+    names = {column.rpartition(".")[2] for column in columns}
+    held = labels_held(r.rel.row, r.rel.name)
+    return any(label_columns(path, site) <= columns or names >= {p for p, _ in site.params} for path, site in held)
+
+
+def _is_of_all_bags(r: Read) -> bool:
+    """Whether rows of inner bags are probed by other columns than their label: what these find is of all bags."""
+    return bool(r.via) and _has_label(r) and not _of_bag(r)
+
+
 def _of_bag(r: Read) -> int:
     """By how much of their label rows of an inner bag are read; 0 for others."""
-    own = not isinstance(r.rel, Placed) and isinstance(r.rel.row, Record) and r.rel.row.get("label") is not None
-    return sum(e.column.split(".")[0] == "label" for e in r.keys) if own else 0
+    return sum(e.column.split(".")[0] == "label" for e in r.keys) if _has_label(r) else 0
+
+
+def _has_label(r: Read) -> bool:
+    return not isinstance(r.rel, Placed) and isinstance(r.rel.row, Record) and r.rel.row.get("label") is not None
 
 
 def _held(r: Read) -> int:

@@ -154,8 +154,19 @@ def aged_by_the_latest(Q: Bag[Order], K: Bag[Clock]):
     ]
 
 
+@rn.view
+def pairs(Q: Bag[Order]):
+    """Of rows of one bag that are called by its owner, and are told by more of them than the owner is."""
+    lines = [{"of": o.id, "no": i.no, "qty": i.qty, "odd": i.no % 2 == 1} for o in Q for i in o.lines]
+    return [
+        {"of": a["of"], "a": a.no, "b": b.no}
+        for a in lines for b in lines
+        if a["of"] == b["of"] and a.qty == b.qty and a.no == b.no and a.no <= b.no
+    ]  # fmt: skip
+
+
 VIEWS = (
-    prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window, aged,
+    pairs, prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window, aged,
     aged_by_the_latest,
 )  # fmt: skip
 

@@ -72,7 +72,7 @@ def edged_case(c: Choices) -> Case:
 NAMED = ("g", "m", "x", "y", "b", "l", "z")  # g and m are what the cut calls its own
 INNER = (
     "group[s](b in R by k: b.k of n: min(b.n), c: count())",
-    "group[s](b in (for b in R where b.k = AROUND.k union sng(b)) by k: b.k of n: max(b.n), c: min(b.k), d: any(b.n > 0))",
+    "group[s](b in (for b in R where b.k = AROUND.k union sng(b)) by k: b.k of n: max(b.n), c: min(b.k), d: any())",
     "fold[s](b in R of n: min(b.n), k: max(b.k), c: count())",
     "top[s](2, b in R order b.n)",
     "(for g in R union for m in R where m.k = g.k union sng(<n: g.n, k: m.n>))",
