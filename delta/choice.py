@@ -4,8 +4,8 @@ Both sides are estimates of ``cost/estimate.py`` for one batch that changes each
 margin, because they are rough: a map that is not kept costs time, a map that is kept costs time and space.
 
 Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost" compares estimates
-(``delta/choice.py``, ``cost/estimate.py``) made with the rows that relations have when a view is created. Options are
-stored with the view, so that it is compiled to the same program whenever its state is opened.
+(``cost/estimate.py``) made with the rows that relations have when a view is created, or with what they may grow to
+(``grown``). Options are stored with the view, so that it is compiled to the same program whenever its state is opened.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,6 +22,16 @@ UNKNOWN_CHANGES = 100  # changed rows of a part in a batch
 JOB = 10_000  # rows that could be read while one more Spark job starts (about 30 ms)
 MARGIN = 2  # how many times its upkeep a map saves at least: it takes space, too
 BLOW_UP = 4  # a map holds at most this many times the rows of what it is made of
+
+
+def grown(rows: Mapping[str, int]) -> dict[str, int]:
+    """The rows of parts where the largest has at least as many as are assumed where nothing is said. A view stays when
+    its tables grow, and while they are small no choice matters.
+
+    Law: maps do not depend on how many rows there are, but on how many there are of one part beside another.
+    """
+    more = max(1.0, UNKNOWN_ROWS / max(rows.values(), default=UNKNOWN_ROWS))
+    return {part: round(n * more) for part, n in rows.items()}
 
 
 def by_cost(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from attrs import evolve, frozen
 
+from ripplenest.delta.choice import grown
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
@@ -138,8 +139,8 @@ class Defining:
         return retried(self.state.store.path, attempt, tries=1)
 
     def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
-        """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""
-        rows = self.commits.part_sizes(snapshot, query.relations)
+        """A new definition, with maps for what its tables may grow to. Raises QueryError, and NotIncremental."""
+        rows = grown(self.commits.part_sizes(snapshot, query.relations))
         keys = unique_columns(self._declared.relations[name] for name, _ in query.relations)
         made = compiled(query, Options("cost" if materialize is None else materialize, rows, keys=keys))
         if self.policy == "strict":

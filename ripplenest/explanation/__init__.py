@@ -47,7 +47,8 @@ def explain_kept(view: Kept, sizes: Rows, delta: Rows, largest: Rows, pieces: Ca
     """The same for a view of a database, with the maps that are kept there, the ``largest`` inner bags of parts, and
     the ``pieces`` of work when a batch changes so many rows."""
     found = _explained(view.query, view.stages, *_checked(view.query, sizes, delta), largest)
-    return Explanation(evolve(found.facts, pieces=pieces(found.facts.assumed_changes)))
+    where, chosen = pieces(found.facts.assumed_changes), dict(view.options.rows)
+    return Explanation(evolve(found.facts, pieces=where, chosen=chosen))
 
 
 def _explained(query: Query, stages: Stages, rows: Rows, changes: Rows, largest: Rows) -> Explanation:

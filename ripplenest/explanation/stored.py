@@ -75,6 +75,9 @@ def _stands_for(m: Map, view: str) -> str:
 def _left_out(f: Facts, width: int) -> Iterator[Line]:
     if f.left_out:
         yield "heading", "  not kept, although deltas join it"
+    if f.left_out and f.chosen and f.chosen != f.sizes:
+        rows = ", ".join(f"{part(name)} {n:,}" for name, n in sorted(f.chosen.items()))
+        yield from wrapped("", "    estimated of what its tables may grow to: ", rows, width, " ")
     for choice in f.left_out[:LEFT_OUT]:
         yield from below(laid_out(choice.candidate.map.term, width - 4), 4)
         yield from wrapped("", "      because ", f"{printable(choice.why)}{_joined_when(choice)}", width, " ")

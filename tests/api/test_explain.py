@@ -264,6 +264,48 @@ def test_auxiliary_maps_say_why_they_are_kept_and_who_reads_them() -> None:
     assert left_out and all(c["parts"] and "rows" in c["why"] for c in left_out)
 
 
+@record
+class Sold:
+    id: int
+    part: int
+    year: int
+
+
+@record
+class Made:
+    part: int
+    year: int
+    n: int
+
+
+@view
+def made_when_sold(S: Bag[Sold], M: Bag[Made]):
+    return [{"id": s.id, "part": m.part, "n": m.n} for s in S for m in M if m.part == s.part and m.year == s.year]
+
+
+@view
+def part_by_part(S: Bag[Sold], M: Bag[Made]):
+    """What is sold of a part beside what is made of it is joined where the sums are."""
+    return [{"part": p, "n": sum(m.n * s.year for s in S for m in M if m.part == p and s.part == p)} for p in {1, 2}]
+
+
+@pytest.mark.parametrize("by_hand", [made_when_sold, part_by_part], ids=lambda v: v.name)
+def test_maps_are_chosen_for_what_tables_may_grow_to(tmp_path: Path, by_hand: View) -> None:
+    """A view of a few rows stays when there are many: it has the maps that one of nothing has."""
+    programs = []
+    for few in ([], [1, 2, 3]):
+        with rn.open(tmp_path / f"{len(few)}", engine="local") as db:
+            db.relation("S", Sold, key="id")
+            db.relation("M", Made)
+            for name, row in (("S", {"part": 1, "year": 1}), ("M", {"year": 1, "n": 1})):
+                db.load(name, [{**row, "id" if name == "S" else "part": i} for i in few])
+            db.create(by_hand)
+            programs.append({m.name for m in db._declared.plan().maps})
+            left_out = str(db.view(by_hand.name).explain())
+            assert ("M 1,000,000, S 1,000,000" in left_out) == (bool(few) and "  not kept" in left_out)
+    assert programs[0] == programs[1]
+
+
 def test_access_keys_are_columns_of_the_tables() -> None:
     """Those of stored dictionaries, too, whose rows stand under labels."""
     facts = explain(nf2, materialize="none").json()
