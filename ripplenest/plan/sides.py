@@ -75,8 +75,10 @@ def _parts(t: Scalar, fn: str) -> Iterator[Scalar]:
 def _comparison(way: list[Scalar], rows: int) -> Iterator[tuple[str, Scalar, Scalar]]:
     """A comparison of a value of a row with one of a place, if ``way`` is that alone."""
     match way:
-        case [Op(fn, (a, b))] if fn in SWAPPED and are_alike(a, b) and [len(sources_of(t)) for t in (a, b)] == [1, 1]:
-            yield (fn, a, b) if sources_of(a) == {rows} else (SWAPPED[fn], b, a)
+        case [Op(fn, (a, b))] if fn in SWAPPED and are_alike(a, b):
+            own, other = sources_of(a), sources_of(b)
+            if len(own) == len(other) == 1 and own != other and rows in own | other:
+                yield (fn, a, b) if rows in own else (SWAPPED[fn], b, a)
 
 
 def _says_tie(t: Scalar, by: Scalar, of: Scalar) -> bool:

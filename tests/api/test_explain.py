@@ -286,7 +286,7 @@ def made_when_sold(S: Bag[Sold], M: Bag[Made]):
 @view
 def part_by_part(S: Bag[Sold], M: Bag[Made]):
     """What is sold of a part beside what is made of it is joined where the sums are."""
-    return [{"part": p, "n": sum(m.n * s.year for s in S for m in M if m.part == p and s.part == p)} for p in {1, 2}]
+    return [{"part": p, "n": sum(m.n * s.year for s in S for m in M if m.part == p and s.part == p)} for p in (1, 2)]
 
 
 @pytest.mark.parametrize("by_hand", [made_when_sold, part_by_part], ids=lambda v: v.name)

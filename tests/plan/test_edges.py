@@ -10,6 +10,7 @@ from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.edges import compared
 from ripplenest.plan.evaluate import value
 from ripplenest.plan.product import Col, Const, Op, Scalar
+from ripplenest.plan.sides import side_of
 
 AT, INT = Base("timestamp"), Base("int")
 X, Y = (Col(source, 2, LONG) for source in (0, 1))
@@ -44,6 +45,20 @@ CASES = {
 @pytest.mark.parametrize(("condition", "wanted"), CASES.values(), ids=CASES)
 def test_compared(condition: Scalar, wanted: tuple[str, int, Scalar] | None) -> None:
     assert compared(condition, 0) == wanted
+
+
+OWN, ALSO, PLACE, HERE = (Col(source, at, LONG) for source, at in ((0, 3), (0, 4), (1, 3), (1, 4)))
+
+
+@pytest.mark.parametrize("ties", [(OWN, PLACE), (PLACE, OWN), (OWN, ALSO), (PLACE, HERE)])
+def test_ties_are_told_by_a_row_and_a_place(ties: tuple[Scalar, Scalar]) -> None:
+    """Two columns of one row, or of the place, are no side of what is looked for."""
+    less, same = op("lt", X, Y, type=BOOL), op("eq", X, Y, type=BOOL)
+    found = side_of(op("or", less, op("and", same, op("lt", *ties, type=BOOL), type=BOOL), type=BOOL), 0)
+    if {OWN, PLACE} == {*ties}:
+        assert found is not None and (found.by, found.of) == ((X, OWN), (Y, PLACE))
+    else:
+        assert found is None
 
 
 def exact(fn: str, *args: Scalar) -> Op:
