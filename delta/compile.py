@@ -20,6 +20,7 @@ from ripplenest.delta.choice import by_cost
 from ripplenest.delta.groups import tops
 from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, opened, reading
+from ripplenest.delta.groups.fuse import fuse_nested
 from ripplenest.delta.groups.joined import with_joins
 from ripplenest.delta.groups.ranking import Ranking
 from ripplenest.delta.groups.shared import shared
@@ -128,7 +129,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
 def front(query: Query, options: Options) -> Front:
     """The stages before anything is derived."""
     nested, row = _typed(query)
-    shredded, sites = _shredded(rewritten(nested, dict(query.relations), options.keys), query.keys)
+    shredded, sites = _shredded(rewritten(nested, dict(query.relations), options.keys, fuse_nested), query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())

@@ -77,6 +77,11 @@ def fuse(e: Expr) -> Expr:
     return _fuse(joined(asked(unique_binders(simplify(_inlined(unique_binders(e)))))), Around())
 
 
+def fuse_nested(e: Expr) -> Expr:
+    """A nested term whose groups fold what is folded of the rows of their keys, where these are read as they are."""
+    return _fuse(unique_binders(e), Around())
+
+
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
     apart = joined_dict(asked_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d))))))

@@ -34,14 +34,16 @@ def tells_near(c: Comprehension, part: str) -> bool:
 
 def tells_moved(c: Comprehension, part: str) -> bool:
     """Whether a product for a change of ``part`` reads rows that lie between a value of it and the one that it was: by
-    columns that are equal, in the order of one that is compared with a value which says nothing else of the row.
+    columns that are equal, if any, in the order of one that is compared with a value which says nothing else of the
+    row.
 
     What an average passes when it moves is little, and a map that is read in no order would be read as far as all of
     it lies on one side.
     """
     changed = next((var for var, rel in c.generators if rel.at is At.DELTA and rel.name == part), None)
-    reads = (r for j in joins(c) for r in j.reads() if r.via == (changed,))
-    return changed is not None and any(_is_moved(c, changed, [b.condition for b in r.edges]) for r in reads)
+    every = (r.edges for j in joins(c) for r in j.reads() if {*r.via} <= {changed})
+    found = [edges for edges in every if {v for b in edges for v in b.others} == {changed}]
+    return changed is not None and any(_is_moved(c, changed, [b.condition for b in edges]) for edges in found)
 
 
 def _is_moved(c: Comprehension, changed: str, compared: Sequence[Elem]) -> bool:

@@ -8,40 +8,40 @@ value for all rows, and t reads nothing else of that: ``{"id": x.id, "overdue": 
 a value it would be asked again of all rows whenever the clock moves. As a condition it says where rows lie, and only
 those become others that lie between the old value and the new one. It must have a value also where nobody asks for it,
 as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared with the same is compared in one way then, so that what
-others imply is left out, and of thresholds of one column no cases are made that exclude each other.
+others imply is left out, and of thresholds of one column no cases are made that exclude each other. So with a choice of
+values that is compared, as where rows are of a class, or of the class of a group:
+
+    p(if c then t else u = v)  ⟶  p(c and t = v) ⊎ p(not c and u = v) ⊎ p(c is NULL and u = v)
 
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
-from math import prod
 
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.alternatives import opened
-from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
+from ripplenest.nrc.rewriting.bands import SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.disjoint import disjuncts
-from ripplenest.nrc.rewriting.gaps import as_difference, gap, needed
+from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, where
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, folded, is_sure, not_true, where
 from ripplenest.nrc.rewriting.sharing import shared
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng, Var
+from ripplenest.nrc.rewriting.truths import Case, cases, said, told, truth
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng, Term, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
+from ripplenest.nrc.types import BOOL, may_be_null
 from ripplenest.nrc.walk import at_sites, canonical, free_vars, nodes, read_by, rebuild, replace_elem, replace_part
 
-CASES = 12  # that a row may be in: more make more products than reading the rows again costs
-MAYBE = Base("bool", True)
-Value = tuple[bool | None, tuple[Elem, ...]]  # of a comparison, and the conditions that say so
-Case = tuple[tuple[Call, bool | None, tuple[Elem, ...]], ...]  # what each comparison is, and where
+EQUAL = ("eq", "ne", "same")
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
 
 
 def in_cases(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not any(isinstance(n, Sng) and any(_comparisons(n.elem)) for n in nodes(e)):
+    if not any((isinstance(n, Sng) and any(_comparisons(n.elem))) or _chosen(n) for n in nodes(e)):
         return e
     pairs: set[Pair] = set()
     return passed(e, lambda e: _told_apart(_inside(e, Around(keys), pairs), pairs))
@@ -56,25 +56,59 @@ def _pair(c: Elem) -> Pair | None:
     return None if found is None else (found.a, found.b)
 
 
+def _pairs(every: Sequence[Case]) -> set[Pair]:
+    """What is compared in all of them."""
+    return {pair for c, _, _ in every[0] if (pair := _pair(c)) is not None}
+
+
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told, head = _moving(around), replace_elem(opened(head, around), _of_one_value(around))
-            found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
-            rest = head
-            for c in found:
-                rest = replace_part(rest, c, _truth(c, None, around))
-            if not found or free_vars(rest) & told:
-                return e
-            every = _cases(found, around)
+            head = replace_elem(opened(head, around), _of_one_value(around))
+            every = _cases_of([head], around)
             if every is None:
                 return e
-            pairs |= {pair for c in found if (pair := _pair(c)) is not None}
+            pairs |= _pairs(every)
             return reduce(Plus, (_case(head, case, around) for case in every))
+        case For(x, Pred(cond), body) if (every := _cases_of(_chosen(e.source), around)) is not None:
+            pairs |= _pairs(every)
+            return _inside(For(x, _where(cond, every, around), body), around, pairs)
         case Group(_, _, of, _, (Fold(_, "any" | "all" as fn, (_,)),)) if _is_asked(of, fn == "all", around):
             return e
         case _:
             return rebuilt(e, around, lambda c, below: _inside(c, below, pairs))
+
+
+def _chosen(e: Term) -> list[Elem]:
+    """What is compared in ``e``, a condition, that is a choice."""
+    cond = e.cond if isinstance(e, Pred) else Lit(True, BOOL)
+    either = [t for t in conjuncts(cond) if isinstance(t, Call) and t.fn in (*SWAPPED, *EQUAL)]
+    return [a for t in either for a in t.args if isinstance(a, Call) and a.fn == "if" and any(_comparisons(a))]
+
+
+def _cases_of(values: Sequence[Elem], around: Around) -> list[Case] | None:
+    """The cases of what moves in ``values``: None where nothing does, or where more is read of it."""
+    found = [c for c in dict.fromkeys(n for t in values for n in _comparisons(t)) if _splits(c, around)]
+    for c in found:
+        values = [replace_part(t, c, truth(c, None, around)) for t in values]
+    if not found or any(free_vars(t) & _moving(around) for t in values):
+        return None
+    return cases(_each(found, around), around)
+
+
+def _each(comparisons: Iterable[Call], around: Around) -> dict[Call, int]:
+    """Each with how many it is made of where nothing answers some."""
+    return {c: 1 + sum(answered(p, around) is not None for p in _own(c, around)) for c in comparisons}
+
+
+def _where(cond: Elem, every: Sequence[Case], around: Around) -> Expr:
+    """``cond`` in all cases in which it can be true."""
+    found: list[Expr] = []
+    for case in every:
+        asked = [folded(t) for t in conjuncts(told(cond, case, around))]
+        if not any(not_true(t) and is_sure(t) for t in asked):
+            found.append(Pred(conjunction([*said(case), *asked])))
+    return reduce(Plus, found) if found else Pred(Lit(False, BOOL))
 
 
 def _of_one_value(around: Around) -> dict[str, Elem]:
@@ -100,7 +134,7 @@ def _is_asked(e: Expr, is_all: bool, around: Around) -> bool:
 
 def _may_be_null(t: Elem, around: Around) -> bool:
     """Whether ``t`` may be NULL; who knows of what reads other rows than stored ones."""
-    return not free_vars(t) <= around.types.keys() or may_be_null(_type(t, around))
+    return not free_vars(t) <= around.types.keys() or may_be_null(elem_type(t, around.types))
 
 
 def _is_comparison(t: Elem) -> bool:
@@ -152,58 +186,5 @@ def _moving(around: Around) -> AbstractSet[str]:
     return around.moving | shared(around).keys()
 
 
-def _cases(comparisons: Sequence[Call], around: Around) -> list[Case] | None:
-    """Those that there can be: of n values that one column is compared with, one more. None of too many, of which each
-    counts with those of what nothing answers (``nrc/rewriting/absent.py``)."""
-    found: list[Case] = [()]
-    for c in comparisons:
-        found = [(*case, (c, *value)) for case in found for value in _values(c, around)]
-        found = [case for case in found if _is_possible(case)]
-        if len(found) > CASES:
-            return None
-    many = {c: 1 + sum(answered(p, around) is not None for p in _own(c, around)) for c in comparisons}
-    every = sum(prod(1 if value is None else many[c] for c, value, _ in case) for case in found)
-    return found if every <= CASES else None
-
-
-def _is_possible(case: Case) -> bool:
-    """Whether no two of its conditions exclude each other."""
-    conditions = [t for _, _, said in case for t in said]
-    nulls, there = set[Elem](), set[Elem]()
-    for t in conditions:
-        match t:
-            case Call("is_null", (p,)):
-                nulls.add(p)
-            case Call("not", (Call("is_null", (p,)),)):
-                there.add(p)
-            case Call(args=args):
-                there.update(uncast(p) for a in args for p in operands(a))
-    return not nulls & there and needed(conditions, lambda _: True) is not None
-
-
-def _values(c: Call, around: Around) -> list[Value]:
-    """What ``c`` can be, and where it is: no two at once, and one of them anywhere."""
-    said = as_difference(c)
-    assert isinstance(said, Call)
-    found: list[Value] = [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
-    there: tuple[Elem, ...] = ()
-    for p in (p for a in c.args for p in operands(a) if may_be_null(_type(p, around))):
-        absent = Call("is_null", (uncast(p),))
-        found.append((None, (*there, absent)))
-        there = (*there, Call("not", (absent,)))
-    return found
-
-
 def _case(head: Elem, case: Case, around: Around) -> Expr:
-    for c, value, _ in case:
-        head = replace_part(head, c, _truth(c, value, around))
-    return where([cond for _, _, conditions in case for cond in conditions], Sng(head))
-
-
-def _truth(c: Elem, value: bool | None, around: Around) -> Lit:
-    return Lit(value, MAYBE if value is None or may_be_null(_type(c, around)) else BOOL)
-
-
-
-def _type(t: Elem, around: Around) -> Type:
-    return elem_type(t, around.types)
+    return where(said(case), Sng(folded(told(head, case, around))))

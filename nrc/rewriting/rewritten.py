@@ -6,7 +6,7 @@ Law: ⟦rewritten e⟧ = ⟦e⟧.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
@@ -30,15 +30,20 @@ from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import free_vars, nodes
 
 
-def rewritten(nested: Expr, relations: Mapping[str, Type], unique: Unique) -> Expr:
+def rewritten(
+    nested: Expr, relations: Mapping[str, Type], unique: Unique, fused: Callable[[Expr], Expr] = lambda e: e
+) -> Expr:
     """``nested``, a closed simplified term over ``relations``, with rows read by their keys, and where they lie for
     what moves. ``unique`` columns of a part that is a dictionary are those of its label and of the fields that are the
-    key of a row there. Rows with totals that have a name stand where they are read if a rule wants that."""
+    key of a row there. Rows with totals that have a name stand where they are read if a rule wants that. What folds
+    rows of groups is ``fused`` with them before the rows are made in cases, as it is not the same rows afterwards."""
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in relations else inner[part] for part, columns in unique}
     counted = measured(nested)
     united = _by_unions(counted, keys)
     told = spread(united)
+    if _in_cases_by_key(told, keys):
+        return simplify(_by_rules(simplify(fused(everywhere(told))), keys))
     found, copied = _by_rules(told, keys), everywhere(told)
     if copied is not told:
         copied = greatest(exact_again(simplify(copied)))
@@ -61,6 +66,12 @@ def _by_rules(told: Expr, keys: Keys) -> Expr:
     first = others(beyond(distinct(latest(told, keys), keys), keys), keys)
     by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
     return rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
+
+
+def _in_cases_by_key(e: Expr, keys: Keys) -> bool:
+    """Whether rows are made in cases that groups by key are of."""
+    changed = _changed(e, in_cases(e, keys))
+    return any(n.site in changed for n in nodes(e) if isinstance(n, Group) and n.keys)
 
 
 def _changed(before: Expr, after: Expr) -> set[str]:

@@ -20,7 +20,7 @@ from ripplenest.nrc.rewriting.normal import normal
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
-from ripplenest.nrc.syntax import Call, Expr, Sng
+from ripplenest.nrc.syntax import Call, Expr, Pred, Sng
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import LONG, Bag, Base, Record
 from ripplenest.nrc.walk import canonical, nodes, unique_binders
@@ -77,20 +77,26 @@ def asked(c: Choices, x: str) -> str:
     return c.pick((one, f"not {one}", f"{other} or {one}", f"{other} and {one}", f"({one}) is true"))
 
 
+def chosen(c: Choices, x: str) -> str:
+    """A class that such comparisons say, of which another value is asked; most of them are said by one column."""
+    one, other = (c.pick((f"{x}.v < k.at", f"{x}.v <= k.at - 1", compared(c, x))) for _ in range(2))
+    return f"if({one}, 1, if({other}, 2, 3)) {c.pick(('=', '!=', '<=', '<=>'))} {c.pick(('2', '3', f'{x}.v'))}"
+
+
 def term(c: Choices) -> str:
     fields = [f"f{i}: {value(c, 'e')}" for i in range(1 + c.one_in(3))]
     if c.one_in(3):
         fields.append(f"s: {c.pick(('k.id', 'e.u', 'k.at'))}")
     binds = ""
     if c.one_in(3):
-        where = f" where {compared(c, 'i')}" if c.one_in(2) else ""
+        where = f" where {c.pick((compared, chosen))(c, 'i')}" if c.one_in(2) else ""
         binds = f"for b in sng[b](for i in e.es{where} union sng(⟨v: i.v, f: {value(c, 'i')}⟩)) union "
         fields.append("b: b")
     elif c.one_in(2):
         fn, made = c.pick((("count()", value), ("max(x)", value), ("any(x)", asked), ("all(x)", asked)))
         binds = f"for s in fold[s](x in (for i in e.es union sng({made(c, 'i')})) of n: {fn}) union "
         fields.append("n: s.n")
-    several = " and ".join(compared(c, "e") for _ in range(1 + c.number(3)))
+    several = " and ".join(c.pick((compared, compared, chosen))(c, "e") for _ in range(1 + c.number(3)))
     where = f" where {several}" if c.one_in(2) else ""
     clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
     of = c.pick(("", "", " where n.id = 7", " where n.at = e.u", " where n.id = e.v"))
@@ -121,6 +127,11 @@ def values(e: Expr) -> int:
     return sum(isinstance(t, Call) and t.fn in SWAPPED for head in heads for t in nodes(head))
 
 
+def choices(e: Expr) -> int:
+    """How many conditions ask for a class that comparisons say."""
+    return sum("if(" in show(n) and " < " in show(n) for n in nodes(e) if isinstance(n, Pred))
+
+
 @law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 17_500))
 def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> None:
     said = unique_binders(parse_expr(case[0], NAMES))
@@ -134,6 +145,7 @@ def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> Non
     COUNTS["of nothing"] += told is not found and bool(meant)
     COUNTS.update({"in cases": found is not e, "left": found is e, "rows": found is not e and bool(meant)})
     COUNTS["of sums"] += values(found) < values(in_cases(said, KEYS)) and bool(meant)
+    COUNTS["of a class"] += choices(simplify(found)) < choices(e) and bool(meant)
     COUNTS["fewer values"] += values(simplify(found)) < values(e)
     COUNTS["asked of all"] += found is not e and "all(x)" in case[0] and bool(meant)
     COUNTS["shared"] += found is not e and "n.at = e.u" in case[0] and values(found) < values(e) and bool(meant)

@@ -1,0 +1,73 @@
+"""What comparisons can be, all together: in which cases a row may be, and where each of them is."""
+
+from collections.abc import Mapping
+from functools import reduce
+from math import prod
+
+from ripplenest.nrc.rewriting.bands import OPPOSITE, operands, uncast
+from ripplenest.nrc.rewriting.gaps import as_difference, needed
+from ripplenest.nrc.rewriting.keyed import Around
+from ripplenest.nrc.syntax import Call, Elem, Lit
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import BOOL, Base, may_be_null
+from ripplenest.nrc.walk import replace_part
+
+CASES = 12  # that a row may be in: more make more products than reading the rows again costs
+MAYBE = Base("bool", True)
+Value = tuple[bool | None, tuple[Elem, ...]]  # of a comparison, and the conditions that say so
+Case = tuple[tuple[Call, bool | None, tuple[Elem, ...]], ...]  # what each comparison is, and where
+
+
+def cases(comparisons: Mapping[Call, int], around: Around) -> list[Case] | None:
+    """Those that there can be: of n values that one column is compared with, one more. None of too many, of which each
+    counts as often as its comparisons are made in cases in turn (``nrc/rewriting/absent.py``)."""
+    found: list[Case] = [()]
+    for c in comparisons:
+        found = [(*case, (c, *value)) for case in found for value in _values(c, around)]
+        found = [case for case in found if _is_possible(case)]
+        if len(found) > CASES:
+            return None
+    every = sum(prod(1 if value is None else comparisons[c] for c, value, _ in case) for case in found)
+    return found if every <= CASES else None
+
+
+def _is_possible(case: Case) -> bool:
+    """Whether no two of its conditions exclude each other."""
+    conditions = [t for _, _, said in case for t in said]
+    nulls, there = set[Elem](), set[Elem]()
+    for t in conditions:
+        match t:
+            case Call("is_null", (p,)):
+                nulls.add(p)
+            case Call("not", (Call("is_null", (p,)),)):
+                there.add(p)
+            case Call(args=args):
+                there.update(uncast(p) for a in args for p in operands(a))
+    return not nulls & there and needed(conditions, lambda _: True) is not None
+
+
+def _values(c: Call, around: Around) -> list[Value]:
+    """What ``c`` can be, and where it is: no two at once, and one of them anywhere."""
+    said = as_difference(c)
+    assert isinstance(said, Call)
+    found: list[Value] = [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
+    there: tuple[Elem, ...] = ()
+    for p in (p for a in c.args for p in operands(a) if may_be_null(elem_type(p, around.types))):
+        absent = Call("is_null", (uncast(p),))
+        found.append((None, (*there, absent)))
+        there = (*there, Call("not", (absent,)))
+    return found
+
+
+def said(case: Case) -> list[Elem]:
+    """The conditions that say that a row is in it."""
+    return [cond for _, _, conditions in case for cond in conditions]
+
+
+def told(t: Elem, case: Case, around: Around) -> Elem:
+    """``t`` of a row that is in it."""
+    return reduce(lambda t, c: replace_part(t, c[0], truth(c[0], c[1], around)), case, t)
+
+
+def truth(c: Elem, value: bool | None, around: Around) -> Lit:
+    return Lit(value, MAYBE if value is None or may_be_null(elem_type(c, around.types)) else BOOL)
