@@ -241,8 +241,8 @@ def _maps(
             every = {m.name: m for m in with_joins((flat, *_inner_last(passing), *tables), options.unique)}
             flat, *tables = (every.pop(m.name) for m in (flat, *tables))
             return sites, (flat, *_inner_last([*every.values()]), *tables)
-        domains = [d.site.name for d in (*sites, *(c.definition for c in cuts))]
-        sites, cuts = opened(h, sites, cuts, [s for s in domains if domain_name(view, s) in found], fresh)
+        asked = [*(d.site.name for d in sites), *(name for c in cuts for name in (c.name, c.definition.site.name))]
+        sites, cuts = opened(h, sites, cuts, [s for s in asked if domain_name(view, s) in found], fresh)
 
 
 def _unordered(
