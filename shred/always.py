@@ -13,9 +13,27 @@ from attrs import frozen
 
 from ripplenest.nrc.functions.scalars import is_strict
 from ripplenest.nrc.rewriting.normal import Comprehension
-from ripplenest.nrc.syntax import Apply, Call, DictLit, Elem, Expr, For, GroupRel, InL, Let, Plus, Rel, Term, Var
+from ripplenest.nrc.syntax import (
+    Apply,
+    Call,
+    DictLit,
+    Elem,
+    Expr,
+    For,
+    GroupRel,
+    InL,
+    IsSite,
+    Let,
+    OutL,
+    Plus,
+    Proj,
+    Rel,
+    Term,
+    Total,
+    Var,
+)
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.types import Type, may_be_null
 from ripplenest.nrc.walk import children, free_vars, rebuild_elem, replace_elem
 
 ROW = "·"  # the row of a relation that something is said of
@@ -53,15 +71,33 @@ class Evaluated:
 
 def evaluated(definitions: Sequence[Defined], always: frozenset[str]) -> tuple[Evaluated, ...]:
     """The same of all definitions of groups that are ``always`` asked for, by their sites."""
-    own = [c for s in definitions if s.d.site.name in always for c in s.products if len(c.generators) == 1]
-    return tuple(_of(c) for c in own if isinstance(c.generators[0][1], Rel))
+    own = [c for s in definitions if s.d.site.name in always for c in s.products]
+    return tuple(_of(c, var) for c in own if (var := _each(c)) is not None)
 
 
-def _of(c: Comprehension) -> Evaluated:
-    ((var, rel),) = c.generators
+def _each(c: Comprehension) -> str | None:
+    """The rows of which ``c`` reads each, if all that it reads beside has a row for every place that they say."""
+    rows = [var for var, rel in c.generators if not isinstance(rel, Total)]
+    if len(rows) != 1:
+        return None
+    others = (t for t in c.conditions if not free_vars(t) <= {*rows})
+    return rows[0] if all(_is_place(t, rows[0], c) for t in others) else None
+
+
+def _is_place(t: Elem, var: str, c: Comprehension) -> bool:
+    """Whether ``t`` says of what place of a row ``var`` something is: it is true of one."""
+    match t:
+        case IsSite(Proj(Var(), "label")):
+            return True
+        case Call("eq" | "same" as fn, (OutL(Proj(_, "label")), x) | (x, OutL(Proj(_, "label")))):
+            return free_vars(x) == {var} and (fn == "same" or not may_be_null(elem_type(x, c.variables())))
+    return False
+
+
+def _of(c: Comprehension, var: str) -> Evaluated:
     row: dict[str, Elem] = {var: Var(ROW)}
-    conditions = (replace_elem(t, row) for t in c.conditions)
-    return Evaluated(rel, frozenset(conditions), frozenset(_evaluated(replace_elem(c.head, row))))
+    conditions = (replace_elem(t, row) for t in c.conditions if free_vars(t) <= {var})
+    return Evaluated(dict(c.generators)[var], frozenset(conditions), frozenset(_evaluated(replace_elem(c.head, row))))
 
 
 def _evaluated(t: Term) -> Iterator[Elem]:

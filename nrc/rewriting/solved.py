@@ -3,9 +3,10 @@
     p = q + 1  ⟶  p = at_most(q + 1) ∧ q = at_most(p - 1)
     p + q = r  ⟶  p + q = r ∧ p = at_most(r - q) ∧ q = at_most(r - p) ∧ r = at_most(p + q)
 
-where p, q and r are columns of different rows. Sums are those of decimals, which have no end (``exact.py``), and
-``at_most`` is of the type of what is equated: what is beyond it equals nothing. So rows are looked up by p and by q,
-and nothing fails; as it is written, a row might have no such sum, and all would be looked at.
+where p, q and r are columns of different rows, or days and moments that are computed of such. Sums are those of
+decimals, which have no end (``exact.py``), and ``at_most`` is of the type of what is equated: what is beyond it equals
+nothing. So rows are looked up by p and by q, and nothing fails; as it is written, a row might have no such sum, and all
+would be looked at.
 
 Law: where ⟦t⟧ has a value, ⟦solved t⟧ = ⟦t⟧; and it always has one.
 """
@@ -58,11 +59,12 @@ def _moves(t: Elem, column: Elem) -> bool:
 
 
 def of_moments(p: Elem, q: Elem) -> Elem | None:
-    """``p`` = ``q``, of which one is a day or moment so much after another one, solved for both."""
+    """``p`` = ``q``, of which one is a day or moment so much after another one, solved for both of them, if they are
+    columns of different rows, or computed of such."""
     for own, other in ((p, q), (q, p)):
         match other:
             case Call(fn, (x, Lit(int() as n))) if fn in AFTER and in_range(-n, LONG.kind):
-                if column_of(own) is not None and column_of(x) is not None and root(own) != root(x):
+                if free_vars(own) and free_vars(x) and not free_vars(own) & free_vars(x):
                     at = f"at_most_{AFTER[fn]}"
                     sides = ((own, Call(at, (x, Lit(n, LONG)))), (x, Call(at, (own, Lit(-n, LONG)))))
                     return conjunction([Call("eq", side) for side in sides])

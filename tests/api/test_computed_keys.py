@@ -45,7 +45,22 @@ def numbers(E: Bag[Event]) -> list[Any]:
     ]
 
 
-WRITTEN = (mails, weeks, numbers)
+def retention(E: Bag[Event]) -> list[Any]:
+    """Some of the rows of such a group, by what is asked of others for each of them, a day after a day."""
+    seen = [
+        {
+            "week": rn.tumble(e.at.date(), WEEK),
+            "again": any(f.at.date() == e.at.date() + dt.timedelta(days=1) for f in E if f.mail == e.mail),
+        }
+        for e in E
+    ]
+    return [
+        {"week": w, "n": len(es), "again": len([e for e in es if e["again"]])}
+        for w, es in rn.group_by(seen, lambda e: e["week"])
+    ]
+
+
+WRITTEN = (mails, weeks, numbers, retention)
 
 
 def an_event(random: Random, n: int) -> Event:
