@@ -162,8 +162,8 @@ class Join:
         Changes first, those that are joined by the keys that they give each other; then folds of known places by which
         others are looked up, each one row; then what has most keys, of as many first those that find who holds a bag,
         those that do not find rows of all bags, ties in the order of the product. What finds rows of all bags waits for
-        what finds one row. Constants come last, because they are the same in every batch: what they find
-        grows with the table.
+        what finds one row, or those of one bag. Constants come last, because they are the same in every batch: what
+        they find grows with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """
@@ -412,8 +412,8 @@ def _is_answer(r: Read) -> bool:
 def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | None) -> Read:
     """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values."""
     late = {r.var for r in steps if _is_of_all_bags(r)}
-    one = any(map(_is_one, steps))
-    keys = [0 if one and r.var in late else len(r.keys) for r in steps]
+    near = any(_is_one(r) or (r.via and _of_bag(r)) for r in steps)
+    keys = [0 if near and r.var in late else len(r.keys) for r in steps]
     asked = [(bool(r.via), r.placed and r.var in leads, n, _is_answer(r)) for n, r in zip(keys, steps, strict=True)]
     own = [(told(r.keys), _held(r), r.var not in late) for r in steps]
     worth = [(*o, last in r.via, r.var in lies, r.placed) for o, r in zip(own, steps, strict=True)]
@@ -432,8 +432,9 @@ def _is_one(r: Read) -> bool:
 
 
 def _is_of_all_bags(r: Read) -> bool:
-    """Whether rows of inner bags are probed by other columns than their label: what these find is of all bags."""
-    return bool(r.via) and _has_label(r) and not _of_bag(r)
+    """Whether rows of inner bags are probed by other columns than labels, their own or one that they hold: what these
+    find is of all bags."""
+    return bool(r.via) and _has_label(r) and not _of_bag(r) and not _is_one(r)
 
 
 def _of_bag(r: Read) -> int:

@@ -8,10 +8,11 @@ module or a test.
 WIDE = (
     "tasks/",
     *(f"api/test_{name}.py" for name in (
-        "ages", "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "few_of_each_other",
-        "first_others", "folding", "folds_over_rings", "left_out", "nearest", "null_bags", "optional_bags",
-        "optional_records", "outer_joins", "places", "plain_python", "rekey", "same_bytes", "sets", "shared_groups",
-        "spans", "statuses", "sums_of_products", "taken_away", "thresholds", "triangles", "valid", "what_is_kept",
+        "ages", "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "deep_pairs",
+        "few_of_each_other", "first_others", "folding", "folds_over_rings", "left_out", "nearest", "null_bags",
+        "optional_bags", "optional_records", "outer_joins", "places", "plain_python", "rekey", "same_bytes", "sets",
+        "shared_groups", "spans", "statuses", "sums_of_products", "taken_away", "thresholds", "triangles", "valid",
+        "what_is_kept",
     )),
     "api/test_alter.py::test_fields_beside_what_is_nothing",
     "api/test_endurance.py",
