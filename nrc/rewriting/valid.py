@@ -12,6 +12,7 @@ what lies between the old value and the new one. Where x < y whatever has ended 
 Law: ⟦valid e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from itertools import product
 
@@ -53,17 +54,22 @@ def _inside(e: Expr, around: Around) -> Expr:
         case For(_, Pred()):
             conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
-            ends = [_end(c, here) for c in conditions]
-            for a, b in product(ends, ends):
-                if a and b and (found := _both(a, b, here)) is not None:
-                    others = [c for c, end in zip(conditions, ends, strict=True) if end not in (a, b)]
-                    if not all(map(is_sure, (*others, rest))):
-                        break
-                    return where(others, For("_", found, _inside(rest, here)))
+            found = between(conditions, here)
+            if found is not None and all(map(is_sure, (*found[1], rest))):
+                return where(found[1], For("_", found[0], _inside(rest, here)))
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := opened(e)) is not None:
-            found = _inside(rows, around)
-            return e if found is rows else Group(site, "_", found, None, (evolve(fold, args=()),))
+            split = _inside(rows, around)
+            return e if split is rows else Group(site, "_", split, None, (evolve(fold, args=()),))
     return rebuilt(e, around, _inside)
+
+
+def between(conditions: Sequence[Elem], around: Around) -> tuple[Expr, list[Elem]] | None:
+    """What is between two ends, or beyond both, of which ``conditions`` say one each, and the others of them."""
+    ends = [_end(c, around) for c in conditions]
+    for a, b in product(ends, ends):
+        if a and b and (found := _both(a, b, around)) is not None:
+            return found, [c for c, end in zip(conditions, ends, strict=True) if end not in (a, b)]
+    return None
 
 
 def _said(cond: Elem) -> tuple[Call, Elem | None] | None:

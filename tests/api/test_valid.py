@@ -155,6 +155,17 @@ def paired(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 
 @rn.view
+def charged(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """What is computed of those that are valid can fail, of them and of rows that are joined with them."""
+    return [
+        {"user": u.id, "id": m.id, "n": m.plan * v.plan + u.id}
+        for k in K if k.id == 1
+        for u in U for m in u.others if m.start <= k.at and (m.end is None or k.at < m.end)
+        for v in M if v.id == m.id
+    ]  # fmt: skip
+
+
+@rn.view
 def remaining(U: Bag[User], K: Bag[Clock]):
     """What is shown beside the clock as well, of what it compares with."""
     return [
@@ -188,7 +199,9 @@ def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
     ]
 
 
-VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, remaining, of_others)
+VIEWS = (
+    now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, charged, remaining, of_others,
+)  # fmt: skip
 COUNTS: Counter[str] = Counter()
 
 
@@ -253,7 +266,7 @@ def test_a_tick_reads_what_begins_and_what_ends(tmp_path: Path) -> None:
         for n in (1, 2):
             with db.batch(policy="strict") as b:
                 b.upsert("K", [Clock(1, START + (1000 + n) * HOUR)])
-            assert b.report.rows_read < 100, b.report.rows_read
+            assert b.report.rows_read < 9 * len(db.views), b.report.rows_read
         assert db.verify().ok
 
 
