@@ -17,7 +17,7 @@ from ripplenest.nrc.rewriting.access import Join, Read
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
 from ripplenest.nrc.rewriting.integers import as_integers
 from ripplenest.nrc.rewriting.normal import conjuncts
-from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Var
+from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Placed, Proj, Rel, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem
@@ -113,12 +113,18 @@ class Words:
             case _ if t in [b.condition for b in self.scan.ends]:
                 why, advice = self._one_end(t)
             case _ if column_of(t) is not None:
-                why, advice = "is a condition of its own, no equality", f"say {self._text(t)} = true"
+                why, advice = "is a condition of its own, no equality", self._said(t)
             case _:
                 why, advice = "is no equality", self._equate(t, "beside this condition")
         parameters = ", ".join(dict.fromkeys(self._parameters(t)))
         advice = self._inside() or advice
         return Obstacle(f"{self._text(t)} {why}" + (f" (parameter {parameters})" if parameters else ""), advice)
+
+    def _said(self, t: Elem) -> str:
+        """How a truth ``t`` is an equality: a stored column is. What is worked out is true or false as it is."""
+        own, rel = self.join.sources(t) == {self.scan.var}, self.scan.rel
+        is_stored = own and self.called.place(rel) is None and not isinstance(rel, Placed)
+        return f"say {self._text(t)} = true" if is_stored else self._equate(t, "beside this condition")
 
     def _one_end(self, t: Elem) -> tuple[str, str]:
         why, advice = "says where one end is, and all beyond it is read", self._equate(t, "beside this condition")
