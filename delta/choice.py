@@ -14,6 +14,7 @@ from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estima
 from ripplenest.delta.groups.near import tells_moved, tells_near
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At
 
@@ -71,12 +72,19 @@ def sizes_of(
 
 def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | None:
     """A map that only totals would read which are told by those near them is not kept, nor one of rows that are read
-    as far as a value moves."""
+    as far as a value moves, nor one that would be read whole where what it is made of is not: maps are in no order."""
     if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
         return False, "what a place comes to is told by the one near it, and the rows between"
     if all(tells_moved(use.before, use.part) for use in candidate.uses):
         return False, "what lies between a value and the one that it was is read in order"
+    if any(_grows(use.after) and not _grows(use.before) for use in candidate.uses):
+        return False, "what lies between two values is read in order, and all of the map would be"
     return None
+
+
+def _grows(c: Comprehension) -> bool:
+    """Whether more is read when tables grow, whatever changes."""
+    return any(r.grows for j in joins(c) for r in j.reads())
 
 
 def _decide(candidate: Candidate, sizes: Mapping[str, float], keys: Keys) -> tuple[bool, str]:

@@ -47,8 +47,8 @@ def gap(cond: Elem) -> Gap | None:
         case Call(fn, (x, y)) if fn in SWAPPED:
             for side, known, op in ((x, y, fn), (y, x, SWAPPED[fn])):
                 if isinstance(known, Lit) and isinstance(known.value, int) and (apart := _between(side)) is not None:
-                    one, other = apart.args
-                    return _ordered(one, other, op, known.value)
+                    (a, m), (b, n) = (_moved(t) if apart.fn in KINDS.values() else (t, 0) for t in apart.args)
+                    return _ordered(a, b, op, known.value + n - m)
             (a, m), (b, n) = _moved(x), _moved(y)
             return _ordered(a, b, fn, n - m)
     return None
@@ -99,10 +99,16 @@ def _implied(known: Sequence[tuple[Elem, Gap]]) -> Iterator[Elem]:
 def as_difference(cond: Elem) -> Elem:
     """A comparison of two moments or days as one of what lies between them, which always has a value."""
     found = gap(cond)
-    moved = [a.fn for a in cond.args if isinstance(a, Call) and a.fn in BETWEEN] if isinstance(cond, Call) else []
+    moved = [t.fn for t in _sides(cond) if isinstance(t, Call) and t.fn in BETWEEN]
     if found is None or not moved or not in_range(found.n, LONG.kind):
         return cond
     return Call("le" if found.upper else "ge", (_apart(BETWEEN[moved[0]], found.a, found.b), Lit(found.n, LONG)))
+
+
+def _sides(cond: Elem) -> list[Elem]:
+    """What a comparison compares, and what that lies between."""
+    args = cond.args if isinstance(cond, Call) else ()
+    return [*args, *(t for a in args if (between := difference(a)) is not None for t in between.args)]
 
 
 def at_most(kind: str, a: Elem, b: Elem, n: int) -> Elem | None:

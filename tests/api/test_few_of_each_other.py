@@ -131,6 +131,12 @@ def in_a_window(Q: Bag[Order]):
 
 
 @rn.view
+def lately(Q: Bag[Order]):
+    """A map of the sums would be in no order."""
+    return [{"id": o.id, "of": sum(y.cust for y in Q if o.at - 10 < y.at and y.at <= o.at)} for o in Q]
+
+
+@rn.view
 def aged(Q: Bag[Order], K: Bag[Clock]):
     """More thresholds than two or three."""
     return [
@@ -166,8 +172,8 @@ def pairs(Q: Bag[Order]):
 
 
 VIEWS = (
-    pairs, prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window, aged,
-    aged_by_the_latest,
+    pairs, prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window,
+    lately, aged, aged_by_the_latest,
 )  # fmt: skip
 
 

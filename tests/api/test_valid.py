@@ -166,6 +166,17 @@ def charged(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 
 @rn.view
+def silent(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """Where nothing is there, what is so much before a value of the row is compared with the clock."""
+    return [
+        {"id": u.id, "m": m.id}
+        for k in K if k.id == 1
+        for u in U for m in M
+        if m.user == u.id and max((o.start for o in u.others), default=m.start - 7 * HOUR) < k.at + HOUR
+    ]  # fmt: skip
+
+
+@rn.view
 def remaining(U: Bag[User], K: Bag[Clock]):
     """What is shown beside the clock as well, of what it compares with."""
     return [
@@ -200,7 +211,8 @@ def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 
 VIEWS = (
-    now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, charged, remaining, of_others,
+    now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, charged, silent, remaining,
+    of_others,
 )  # fmt: skip
 COUNTS: Counter[str] = Counter()
 

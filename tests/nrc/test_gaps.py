@@ -26,6 +26,7 @@ def comparison(c: Choices, kind: str) -> Elem:
     x, y = (Var(name) for name in c.pick(("xy", "yx")))
     n, m = (Lit(c.number(5) - 2, LONG) for _ in range(2))
     if kind in BETWEEN and c.one_in(2):
+        x, y = (Call(KINDS[kind], (v, Lit(c.number(5) - 2, LONG))) if c.one_in(3) else v for v in (x, y))
         apart: Elem = Call(BETWEEN[kind], (x, y))
         apart = Call("to_long", (apart,)) if kind == "date" else apart
         return Call(c.pick(OPS), c.pick(((apart, n), (n, apart))))
