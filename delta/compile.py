@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.cost.pairs import paired
 from ripplenest.delta.choice import by_cost
@@ -23,6 +23,7 @@ from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, open
 from ripplenest.delta.groups.fuse import fuse_nested
 from ripplenest.delta.groups.joined import with_joins
 from ripplenest.delta.groups.ranking import Ranking
+from ripplenest.delta.groups.same import read_once, read_once_dict
 from ripplenest.delta.groups.shared import shared
 from ripplenest.delta.groups.strata import Cut, Cutter
 from ripplenest.delta.groups.trees import with_trees
@@ -143,9 +144,9 @@ def front(query: Query, options: Options) -> Front:
     parts = parts_of(query)
     flat = alike.term(flat)
     common = shared(alike.cuts, _kept(query.name, flat, (), alike.cuts, options), parts)
-    flat = common.term(flat)
-    closed = tuple(common.definition(alike.definition(d)) for d in closed)
-    groups = tuple(map(common.cut, alike.cuts))
+    flat = read_once(common.term(flat))
+    closed = tuple(read_once_dict(common.definition(alike.definition(d))) for d in closed)
+    groups = tuple(evolve(c, definition=read_once_dict(c.definition)) for c in map(common.cut, alike.cuts))
     closed, maps = _maps(query.name, flat, closed, groups, options, cutter.names.fresh)
     turns = (*sorted(parts), *in_turn(strata(maps)))
     return Front(query, options, nested, row, Shredded(flat, shredded.context), closed, parts, maps, turns)

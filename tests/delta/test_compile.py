@@ -17,6 +17,7 @@ from ripplenest.delta.program import MapKind
 from ripplenest.delta.rules import derived
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.rewriting.normal import normal
+from ripplenest.nrc.surface.text import Environment, parse_expr
 from ripplenest.nrc.syntax import Call, Expr, For, IsSite, Plus, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Record
 from ripplenest.plan.lower import lower
@@ -38,6 +39,20 @@ def test_sites_are_apart(first: str, second: str) -> None:
     body = For("x", R, For("b", others(first, "eq"), For("c", others(second, "ne"), head)))
     with pytest.raises(QueryError, match="a name of its own"):
         compile_view(Query("v", body, (("R", ROW),)))
+
+
+def test_a_first_row_of_many_columns_is_one_factor() -> None:
+    """Each of its values is asked for by itself, of one row."""
+    names = [f"c{i}" for i in range(40)]
+    wide = Record((("id", LONG), ("zone", LONG), *((name, LONG) for name in names)))
+    of = "1, q in (for y in R where y.zone = x.zone union sng(y)) order q.id desc"
+    first = "for {0} in fold[{0}](x in (for q in top[t{0}]({1}) union sng(q.{0})) of v: max(x)) union"
+    shown = ", ".join(f"{name}: {name}.v" for name in names)
+    text = f"for x in R union {' '.join(first.format(name, of) for name in names)} sng(⟨id: x.id, {shown}⟩)"
+    body = parse_expr(text, Environment({"R": wide}))
+    program = compile_view(Query("v", body, (("R", wide),))).program
+    assert [len(m.products[0].generators) for m in program.maps if m.kind is MapKind.FLAT] == [2]
+    assert len(program.statements) < 10
 
 
 def test_each_definition_is_made_a_sum_of_products_once(monkeypatch: pytest.MonkeyPatch) -> None:

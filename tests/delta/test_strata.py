@@ -17,6 +17,7 @@ from support.strategies import Case, case_of
 from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.pull import FOLDED
 from ripplenest.delta.groups.ranking import RANKED, ROW, Ranking
+from ripplenest.delta.groups.same import read_once
 from ripplenest.delta.groups.strata import Answer, Cut, Cutter
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.functions import folds, meanings
@@ -27,6 +28,7 @@ from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.rewriting.sink import sink
 from ripplenest.nrc.surface.text import Environment, parse_expr
 from ripplenest.nrc.syntax import (
+    Apply,
     Call,
     DictEmpty,
     DictExpr,
@@ -276,6 +278,43 @@ def is_cut(case: Case) -> None:
     COUNTS["filled"] += bool(direct) and bool(cutter.found)
 
 
+ASKED = (
+    "fold[SITE](y in (for b in top[SITEt](1, b in (for b in R where b.k = x.k union sng(b)) order b.n, b.k) "
+    "union sng(b.COLUMN)) of v: max(y))",
+    "fold[SITE](b in (for b in R where b.k >= x.n union sng(b)) of v: sum(b.COLUMN))",
+    "fold[SITE](b in R of v: min(b.COLUMN))",
+)
+
+
+def case_of_values(c: Choices) -> Case:
+    """Several values of what is the same for a row, which may be asked for at other places beside."""
+    schema = Schema((("R", Record((("k", LONG), ("n", LONG)))),))
+    ask = lambda i: c.pick(ASKED).replace("SITE", f"s{i}").replace("COLUMN", c.pick("kn"))  # noqa: E731
+    every = [ask(i).replace("x.", c.pick(("x.", "x.", "z."))) for i in range(2 + c.number(3))]
+    values = "".join(f"for v{i} in {own} union " for i, own in enumerate(every))
+    heads = ", ".join(f"v{i}: v{i}.v" for i in range(len(every)))
+    text = f"for x in R union for z in R union {values}sng(<k: x.k, {heads}>)"
+    return case_of(c, schema, parse_expr(text, Environment(dict(schema.relations))), 1)
+
+
+@law(case_of_values, examples=many(60, 600))
+def test_a_place_is_read_once(case: Case) -> None:
+    s = shred(case.query)
+    cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
+    flat = cutter.term(s.flat)
+    alike = Alike(frozenset(cutter.found))
+    alike.add(cutter.found.values())
+    one = alike.term(flat)
+    once = read_once(one)
+    db: dict[str, Any] = dict(case.parts)
+    for found in alike.cuts:  # inner ones first
+        db[found.name] = map_of(found, db)
+    assert evaluate(once, db) == evaluate(one, db) == evaluate(case.query, case.db)
+    asked = [n for n in nodes(once) if isinstance(n, Apply)]
+    assert len(asked) == len({*asked})
+    COUNTS["read once"] += once != one
+
+
 @law(grouped_case, examples=many(75, 600))
 def test_groups_that_are_alike_are_one(case: Case) -> None:
     """A bag that is made twice: every group has one that is like it."""
@@ -319,5 +358,6 @@ def test_what_was_covered() -> None:
         "behind an edge",
         "so far",
         "a value of the first row",
+        "read once",
     )
     assert all(COUNTS[name] > 3 for name in names), COUNTS
