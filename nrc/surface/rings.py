@@ -136,7 +136,12 @@ def moments(*variables: str) -> Moments:
     Raises TypeMismatch for names that are no variables, or come twice."""
     if not variables or len(set(variables)) < len(variables) or not all(_is_name(v) for v in variables):
         raise TypeMismatch("moments are of variables with names", got=variables, possible=['rn.moments("x", "y")'])
-    return Moments(variables)
+    found = Moments(variables)
+    names = [name for name, *_ in found.columns]
+    if taken := sorted({name for name in variables if names.count(name) > 1}):
+        what, possible = "a variable of moments is called like a column of them", "another name"
+        raise TypeMismatch(what, wanted="none of n, x_x and x_y", got=taken, possible=[possible])
+    return found
 
 
 def _is_name(v: object) -> bool:

@@ -17,8 +17,10 @@ CODES = {
     PIPE_CLOSED: "the reader of stdout has gone",
 }
 MEND = (
-    "mend what it says, then ripplenest publish STATE; where others changed the table, "
-    "ripplenest publish STATE VIEW PATH --rebuild, which writes it whole; do not repeat this command"
+    "mend what it says, then ripplenest publish STATE, which writes what is missing; where others changed the table, "
+    "ripplenest publish STATE VIEW PATH --rebuild, which writes it whole; where it belongs to a copy, "
+    "ripplenest adopt STATE VIEW PATH, or ripplenest unpublish STATE VIEW PATH of the state that is to leave it alone; "
+    "rows are committed, do not send them again"
 )
 
 

@@ -99,7 +99,7 @@ def is_declared(known: Relation | None, wanted: Relation) -> bool:
 def relation_changed(known: Relation, wanted: Relation) -> RelationChanged:
     """What is wrong with a relation that the state holds otherwise: only what differs is told."""
     found = [*differing(known.row, wanted.row), *_kept(known, wanted)]
-    ways = [f'relation("{known.name}").{d.way}' for d in found if d.way]
+    ways = [f'db.relation("{known.name}").{d.way}' for d in found if d.way]
     fields = [d.known for d in found if d.known]
     as_it_is = [f"a class that has what the state does: {', '.join(fields)}"] if fields else []
     return RelationChanged(
@@ -119,7 +119,7 @@ def other_rows(view: str, relation: str, declared: Type, read: Type) -> TypeMism
         where=f"view {view}",
         wanted=", ".join(d.declared for d in found),
         got=", ".join(d.came for d in found),
-        possible=["the record that was declared", *(f'relation("{relation}").{d.way}' for d in found if d.way)],
+        possible=["the record that was declared", *(f'db.relation("{relation}").{d.way}' for d in found if d.way)],
     )
 
 

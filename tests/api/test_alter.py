@@ -623,10 +623,11 @@ def test_a_relation_declared_otherwise_says_what_differs(tmp_path):
         assert said.wanted == "title: string, no day, no lines.price, lines.qty: int"
         assert said.got == "name: string, day: date?, lines.price: decimal(8,2), lines.qty: long"
         assert said.possible[0] == "a class that has what the state does: title: str, lines.qty: Int"
-        calls = [way for way in said.possible if way.startswith("relation(")]
+        calls = [way for way in said.possible if way.startswith("db.relation(")]
         assert calls == [
-            'relation("W").rename("title", "name")', 'relation("W").add("day", date | None)',
-            'relation("W").add("lines.price", rn.Decimal[8, 2], default=...)', 'relation("W").widen("lines.qty", int)',
+            'db.relation("W").rename("title", "name")', 'db.relation("W").add("day", date | None)',
+            'db.relation("W").add("lines.price", rn.Decimal[8, 2], default=...)',
+            'db.relation("W").widen("lines.qty", int)',
         ]  # fmt: skip
         with pytest.raises(errors.TypeMismatch, match="with other fields") as caught:
             db.create(wider)

@@ -227,6 +227,8 @@ def test_relations_and_views_that_are_not_there(db):
         db.view("nothing")
     with refused(db, errors.UnknownView, "M", "relation('M'), customers"):
         db.view("M")
+    with refused(db, errors.UnknownView, "M", "a view of its rows, `[r for r in M]`"):
+        db.publish("M", "nowhere")
 
 
 def test_views_that_do_not_fit(db):

@@ -93,7 +93,7 @@ def test_a_rollback_that_is_committed_and_not_published(state: Path, table: Path
     done = run("rollback", state, 7, "--yes", *more)
     assert (done.exit_code, done.stdout) == (NOT_PUBLISHED, "")
     assert f"version {before + 1} is committed; not published: big at {table}" in done.stderr
-    assert "do not repeat this command" in done.stderr and "ripplenest publish STATE" in done.stderr
+    assert "do not send them again" in done.stderr and "ripplenest publish STATE" in done.stderr
     assert version(state) == before + 1
     done = run("publish", state)
     assert done.exit_code == NOT_PUBLISHED and version(state) == before + 1

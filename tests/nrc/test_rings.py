@@ -209,6 +209,8 @@ def test_what_is_no_ring_is_refused_with_what_is() -> None:
     assert "moments of other factors than variables" in of(lambda: view(of_moments))
     for names in (("x", "x"), (3,)):
         assert "moments are of variables with names" in of(lambda names=names: own.moments(*names))
+    for names in (("kg", "n"), ("a", "b", "a_b")):
+        assert "is called like a column of them" in of(lambda names=names: own.moments(*names))
 
 
 W, OTHER = rn.ring_variable("w"), rn.ring_variable("other")
