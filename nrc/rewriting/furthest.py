@@ -4,7 +4,8 @@
 
 What is asked of one of several alternatives is asked of the rows of each, as ``(b.at, b.id) < (a.at, a.id)`` is: of
 those at another time, and of those at the same. That a row is another one stays, if the first ones of all are taken
-for that (``others.py``).
+for that (``others.py``). Of a window the last one that lies before its end is taken, but of rows of which a condition
+lets few through: where one of these comes, it is the last one for all behind it, however far beyond the window.
 """
 
 from collections.abc import Sequence
@@ -88,7 +89,9 @@ class _Rows:
             return None
         across = [c for c in (*self.conditions, *self.asked) if free_vars(c) & own and free_vars(c) - own]
         compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
-        said = _of_one(compares, own) or _of_two(compares, own, inner) or _of_columns(compares, own, inner)
+        are_few = any(free_vars(c) <= own for c in (*self.conditions, *self.asked))
+        between = None if are_few else _of_two(compares, own, inner)
+        said = _of_one(compares, own) or between or _of_columns(compares, own, inner)
         if said is None:
             return None
         dropped = [*self.gone, said.asked, *(c for c in across if _is_another(c, said.strict, inner))]

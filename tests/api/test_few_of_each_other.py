@@ -137,6 +137,19 @@ def lately(Q: Bag[Order]):
 
 
 @rn.view
+def after_one(Q: Bag[Order]):
+    """A condition of few in a window: whoever is behind them, but beyond the window, has nothing to do with them."""
+    return [
+        {
+            "id": o.id,
+            "of": any(y.id == 6 for y in Q if o.at - 10 < y.at and y.at <= o.at),
+            "not": len([y for y in Q if y.id == 6 and o.at - 10 < y.at and y.at <= o.at]) == 0,
+        }
+        for o in Q
+    ]
+
+
+@rn.view
 def aged(Q: Bag[Order], K: Bag[Clock]):
     """More thresholds than two or three."""
     return [
@@ -173,7 +186,7 @@ def pairs(Q: Bag[Order]):
 
 VIEWS = (
     pairs, prices, returned, whether, which, bought_alike, states, so_far, last_before, first_before, in_a_window,
-    lately, aged, aged_by_the_latest,
+    lately, after_one, aged, aged_by_the_latest,
 )  # fmt: skip
 
 
