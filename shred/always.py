@@ -78,7 +78,7 @@ def evaluated(definitions: Sequence[Defined], always: frozenset[str]) -> tuple[E
 def _each(c: Comprehension) -> str | None:
     """The rows of which ``c`` reads each, if all that it reads beside has a row for every place that they say."""
     rows = [var for var, rel in c.generators if not isinstance(rel, Total)]
-    if len(rows) != 1:
+    if len(rows) != 1 or c.times:  # a row that is there 0 times need not be looked at
         return None
     others = (t for t in c.conditions if not free_vars(t) <= {*rows})
     return rows[0] if all(_is_place(t, rows[0], c) for t in others) else None

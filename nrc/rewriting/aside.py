@@ -79,7 +79,7 @@ def _behind(steps: Sequence[Step], e: Expr, around: Around, fresh: _Fresh) -> Ex
     g, columns = fresh.variables.fresh("g"), dict[Elem, Elem]()
     below = _put(e, read, around, columns, g)
     types = [elem_type(t, around.types) for t in columns]
-    if not all(isinstance(t, Base) for t in types):
+    if not columns or not all(isinstance(t, Base) for t in types):
         return None
     x, row = fresh.variables.fresh("v"), Tuple(tuple((f"c{i}", t) for i, t in enumerate(columns)))
     count = (Fold(TIMES, "count", (), LONG),)

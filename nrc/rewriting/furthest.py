@@ -89,7 +89,7 @@ class _Rows:
             return None
         across = [c for c in (*self.conditions, *self.asked) if free_vars(c) & own and free_vars(c) - own]
         compares = [c for c in across if isinstance(c, Call) and c.fn in SWAPPED]
-        are_few = any(free_vars(c) <= own for c in (*self.conditions, *self.asked))
+        are_few = any(free_vars(c) <= own and not _is_there(c) for c in (*self.conditions, *self.asked))
         between = None if are_few else _of_two(compares, own, inner)
         said = _of_one(compares, own) or between or _of_columns(compares, own, inner)
         if said is None:
@@ -165,6 +165,11 @@ def _of_columns(compares: Sequence[Call], own: AbstractSet[str], inner: Around) 
     edges = columns_read(behind[2], free_vars(behind[2]), inner.types)
     said = Call(fn, (value, other))
     return _Said(fn in ("gt", "ge"), value, compares[1], said, (other,), call, compares[0], edges)
+
+
+def _is_there(c: Elem) -> bool:
+    """Whether ``c`` says that something is no NULL, which most are not."""
+    return isinstance(c, Call) and c.fn == "not" and isinstance(c.args[0], Call) and c.args[0].fn == "is_null"
 
 
 def _alike(at: Elem, value: Elem, inner: Around) -> bool:
