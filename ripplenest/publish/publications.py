@@ -52,7 +52,7 @@ class Publications:
         ``publish`` raises; then it is published no more often than before."""
         snapshot = self.state.snapshot()
         declared = self.state.declared
-        if view in declared.relations:
+        if isinstance(view, str) and view in declared.relations:
             possible = [f"a view of its rows, `[r for r in {view}]`"]
             raise UnknownView("views are published, and this is a relation", got=view, possible=possible)
         one_of(view, [v.name for v in declared.every], "there is no such view", error=UnknownView)
