@@ -14,40 +14,28 @@ Law: ⟦aside e⟧ = ⟦e⟧, and one has a value where the other has.
 from collections.abc import Sequence
 from functools import reduce
 
-from attrs import frozen
-
 from ripplenest.nrc.paths import map_columns
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed
 from ripplenest.nrc.rewriting.normal import asked, is_sure, where
+from ripplenest.nrc.rewriting.presence import Fresh
 from ripplenest.nrc.rewriting.valid import between
-from ripplenest.nrc.syntax import Elem, Expr, Fold, For, Group, Pred, Proj, Sng, SngBag, Top, Tuple, Var, Weigh
+from ripplenest.nrc.syntax import Elem, Expr, Fold, For, Group, Pred, Proj, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base
-from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild
+from ripplenest.nrc.walk import free_lets, free_names, free_vars, rebuild
 
 ROW, TIMES = "v", "n"
 Step = tuple[str, Expr] | Elem  # a generator, or a condition
-
-
-@frozen
-class _Fresh:
-    variables: Names
-    sites: Names
 
 
 def aside(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not keys or is_sure(e):
         return e
-    sites = frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag | Top))
-    return passed(e, lambda e: _inside(e, keys, _Fresh(Names(_binders(e)), Names(sites))))
+    return passed(e, lambda e: _inside(e, keys, Fresh(*free_names(e))))
 
 
-def _binders(e: Expr) -> frozenset[str]:
-    return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top))
-
-
-def _inside(e: Expr, keys: Keys, fresh: _Fresh) -> Expr:
+def _inside(e: Expr, keys: Keys, fresh: Fresh) -> Expr:
     if isinstance(e, For) and not free_vars(e) and not free_lets(e):
         found = _set_aside(e, Around(keys), [], fresh)
         if found is not None:
@@ -55,10 +43,10 @@ def _inside(e: Expr, keys: Keys, fresh: _Fresh) -> Expr:
     return rebuild(e, lambda c: _inside(c, keys, fresh), lambda t: t, lambda d: d)
 
 
-def _set_aside(e: Expr, around: Around, before: Sequence[Step], fresh: _Fresh) -> Expr | None:
+def _set_aside(e: Expr, around: Around, before: Sequence[Step], fresh: Fresh) -> Expr | None:
     """``e`` behind the steps ``before`` it, around which nothing else is; None where nothing of it is valid."""
     match e:
-        case For(_, Pred()):
+        case For(x, Pred(), body) if x not in free_vars(body):  # else nothing is ``asked`` before the rest
             conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
             every = [*before, *conditions]
@@ -70,7 +58,7 @@ def _set_aside(e: Expr, around: Around, before: Sequence[Step], fresh: _Fresh) -
     return None
 
 
-def _behind(steps: Sequence[Step], e: Expr, around: Around, fresh: _Fresh) -> Expr | None:
+def _behind(steps: Sequence[Step], e: Expr, around: Around, fresh: Fresh) -> Expr | None:
     """``e`` behind the rows of ``steps``; None where it reads the clock, or more than columns of rows and totals."""
     own = frozenset(step[0] for step in steps if isinstance(step, tuple))
     read = free_vars(e) & own

@@ -32,7 +32,7 @@ from ripplenest.nrc.walk import free_vars, nodes
 
 
 def rewritten(
-    nested: Expr, relations: Mapping[str, Type], unique: Unique, fused: Callable[[Expr], Expr] = lambda e: e
+    nested: Expr, relations: Mapping[str, Type], unique: Unique, fused: Callable[[Expr], Expr]
 ) -> Expr:
     """``nested``, a closed simplified term over ``relations``, with rows read by their keys, and where they lie for
     what moves. ``unique`` columns of a part that is a dictionary are those of its label and of the fields that are the
@@ -43,11 +43,13 @@ def rewritten(
     counted = measured(nested)
     united = _by_unions(counted, keys)
     told = spread(united)
-    if _in_cases_by_key(told, keys):
-        return simplify(_by_rules(simplify(fused(everywhere(told))), keys))
-    found, copied = _by_rules(told, keys), everywhere(told)
+    copied = everywhere(told)
     if copied is not told:
         copied = greatest(exact_again(simplify(copied)))
+    if _in_cases_by_key(told, keys):
+        return simplify(_by_rules(simplify(fused(copied)), keys))
+    found = _by_rules(told, keys)
+    if copied is not told:
         other = _by_rules(copied, keys)
         if _changed(copied, other) - _changed(told, found):
             return simplify(other)
@@ -71,7 +73,8 @@ def _by_rules(told: Expr, keys: Keys) -> Expr:
 
 def _in_cases_by_key(e: Expr, keys: Keys) -> bool:
     """Whether rows are made in cases that groups by key are of."""
-    changed = _changed(e, in_cases(e, keys))
+    found = in_cases(e, keys)
+    changed = _changed(e, found) if found is not e else ()
     return any(n.site in changed for n in nodes(e) if isinstance(n, Group) and n.keys)
 
 

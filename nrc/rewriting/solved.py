@@ -8,7 +8,7 @@ decimals, which have no end (``exact.py``), and ``at_most`` is of the type of wh
 nothing. So rows are looked up by p and by q, and nothing fails; as it is written, a row might have no such sum, and all
 would be looked at.
 
-Law: where ⟦t⟧ has a value, ⟦solved t⟧ = ⟦t⟧; and it always has one.
+Law: where ⟦t⟧ has a value, ⟦solved t⟧ = ⟦t⟧; and it has one where p, q and r have.
 """
 
 from collections.abc import Iterator, Sequence

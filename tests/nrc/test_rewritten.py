@@ -7,6 +7,7 @@ from support.laws import law
 from support.sizes import many
 from support.strategies import Case
 
+from ripplenest.delta.groups.fuse import fuse_nested
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.rewriting.once import everywhere, once
@@ -30,7 +31,7 @@ def bags(e: Expr) -> int:
 @law(joined_case, examples=many(400, 6_000))
 def test_they_are_the_same_rows(case: Case) -> None:
     nested = simplify(once(case.query))
-    found = rewritten(nested, dict(case.schema.relations), case.schema.keys)
+    found = rewritten(nested, dict(case.schema.relations), case.schema.keys, fuse_nested)
     assert check(found) == check(nested)
     try:
         meant = evaluate(nested, case.db)

@@ -140,6 +140,12 @@ def test_enough_was_set_aside() -> None:
     assert min(ASIDE.values()) > many(8, 200), ASIDE
 
 
+def test_a_condition_that_is_read_below_is_asked_once() -> None:
+    """What ``p`` gives is a value, too, and a body that reads it begins with no condition."""
+    e = unique_binders(parse_expr("for s in S union for x in p(4 / s.u > 1) union sng(x)", NAMES))
+    assert aside(e, KEYS) == e
+
+
 OF = "for s in S union for k in K where k.id = 1 and "
 CASES = {
     "from and to": ("s.a <= k.at and k.at < s.c", "s.a < s.c and s.a <= k.at", "s.a < s.c and k.at >= s.c"),
