@@ -89,7 +89,8 @@ class SparkJoiner:
         if not small and self._large is not None and self._large.is_able:
             return self._large.joined(tasks, targets, prepared, files)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
-        frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
+        # Each row once: of what is there 0 times, as a row that was deleted, nothing is asked, which may have no value.
+        frames = {key: frame(self.spark, rows.consolidated()) for key, rows in inputs.items()}
         products = [
             prepared.join(t).frame(self.spark, [frames[id(rows)] for rows in t.inputs], small) for t in tasks
         ]

@@ -175,6 +175,18 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
             joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
 
 
+@pytest.mark.parametrize("many", [0, frames.SMALL_ROWS])
+def test_of_what_is_there_0_times_nothing_is_asked(
+    spark: SparkSession, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a row of which what came and what went are stored apart."""
+    monkeypatch.setattr(frames, "SMALL_ROWS", many)
+    two = Op("mod_long", (Const(100, LONG), Col(0, 0, LONG)), LONG)
+    rows = Rows.of_counts((LONG,), {(0,): 1, (7,): 1}).plus(Rows.of_counts((LONG,), {(0,): -1}))
+    p = product((Source("T", At.OLD, (LONG,)),), (), (two,))
+    assert same(spark, [Task("m", p, (rows,))], [made("m", (LONG,))]) == {"m": {(2,): 1}}
+
+
 def test_what_is_prepared_is_forgotten_and_made_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which targets are asked for at once depends on what a batch changes; few such sets are remembered."""
     monkeypatch.setattr(joiner_module, "PREPARED", 1)
