@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ripplenest.nrc.paths import column_of, root
 from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.bands import SWAPPED
-from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Var
 from ripplenest.nrc.types import Record
 from ripplenest.nrc.walk import free_vars, nodes
@@ -47,9 +47,11 @@ def tells_moved(c: Comprehension, part: str) -> bool:
 
 
 def _is_moved(c: Comprehension, changed: str, compared: Sequence[Elem]) -> bool:
-    """Whether what these conditions compare of the row ``changed`` is read by them alone."""
+    """Whether what these conditions compare of the row ``changed`` is read by them alone, of rows that fulfil the
+    conditions on them alone."""
+    own = {t for t in c.conditions if free_vars(t) == {changed} and is_total(t, c.variables())}
     values = {n for t in compared for n in nodes(t) if isinstance(n, Proj) and root(n) == changed}
-    others = (t for t in (c.head, *c.times, *c.conditions) if t not in compared)
+    others = (t for t in (c.head, *c.times, *c.conditions) if t not in compared and t not in own)
     read = {n for t in others for n in nodes(t)}
     return bool(compared) and not {v for v in values if column_of(v) is not None} & read
 

@@ -4,16 +4,20 @@
     for _ in p(coalesce(x, y) < c) union e  ⟶  for _ in (p(x is not NULL ∧ x < c) ⊎ p(x is NULL ∧ y < c)) union e
     for _ in p(x < c ∨ d < x) union e  ⟶  for _ in (p(x < c) ⊎ p(d < x)) union e        where these exclude each other
     for _ in p(if(q, x, y) < c) union e  ⟶  for _ in (p(q ∧ x < c) ⊎ p(q is not true ∧ y < c)) union e
+    for _ in p(x < c ∨ d < x) union e  ⟶  for _ in (p(x < c) ⊎ p(c ≤ x ∧ d < x) ⊎ p(c is NULL ∧ d < x)) union e
 
-where b and c read rows that constants alone tell, or totals that are one value for all rows, and a, q, x and y do not:
-``m.end is None or k.now < m.end``, ``(i.due or i.issued) < k.now``. Of a disjunction no order tells where rows lie, so
-all of them would be read whenever the clock moves. A value is made of its alternatives in the same way, by ``if``
-(``opened``), so that it can be made in cases (``nrc/rewriting/cases.py``).
+where b, c and d read rows that constants alone tell, or totals that are one value for all rows, and a, q, x and y do
+not: ``m.end is None or k.now < m.end``, ``(i.due or i.issued) < k.now``. Of a disjunction no order tells where rows
+lie, so all of them would be read whenever the clock moves. In it b, c and d may also be of a row that others look up,
+as the limits of a test (``sharing.py``); what is within two of them is within the nearer one (``valid.py``). A value is
+made of its alternatives in the same way, by ``if`` (``opened``), so that it can be made in cases
+(``nrc/rewriting/cases.py``).
 
 Law: ⟦split e⟧ = ⟦chosen e⟧ = ⟦e⟧.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 
 from ripplenest.nrc.paths import columns_read
@@ -24,11 +28,15 @@ from ripplenest.nrc.rewriting.ends import put
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus, Pred
+from ripplenest.nrc.rewriting.sharing import looked_up
+from ripplenest.nrc.rewriting.truths import is_possible, untrue
+from ripplenest.nrc.rewriting.valid import between
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Neg, Plus, Pred
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, may_be_null
 from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
+WAYS = 6  # in which a row fulfils a condition: more make more products than reading the rows again costs
 Choice = tuple[Elem, Elem, Elem]  # a condition, what is taken where it is true, and what is taken elsewhere
 Split = Callable[[Elem, Around], Expr | None]
 
@@ -124,16 +132,63 @@ def _values(t: Elem) -> Iterator[Choice]:
 
 
 def _by_condition(c: Elem, around: Around) -> Expr | None:
+    moving = around.moving | looked_up(around)
     every = [*disjuncts(c)]
-    moved = [d for d in every if free_vars(d) & around.moving]
+    moved = [d for d in every if free_vars(d) & moving]
     still = [d for d in every if d not in moved]
     if len(moved) == 2 and not still and _exclude_each_other(*moved):
         return Plus(*(Pred(conjunction(map(as_difference, conjuncts(d)))) for d in moved))
-    if len(moved) != 1 or not still:
+    if len(moved) == 1 and still:
+        beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
+        return Plus(Pred(_any(still)), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
+    if not moved or not all(_is_limit(t, moving, around) for d in moved for t in conjuncts(d)):
         return None
-    beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
-    alone: Elem = reduce(lambda a, b: Call("or", (a, b)), still)
-    return Plus(Pred(alone), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
+    in_turn = sorted(moved, key=lambda d: (not free_vars(d) <= moving, sum(1 for _ in conjuncts(d))))
+    return _in_turn([_any(still), *in_turn] if still else in_turn, moving, around)
+
+
+def _any(alternatives: Sequence[Elem]) -> Elem:
+    return reduce(lambda a, b: Call("or", (a, b)), alternatives)
+
+
+def _is_limit(t: Elem, moving: AbstractSet[str], around: Around) -> bool:
+    """Whether it reads what moves alone, or nothing of that, or compares both."""
+    free = free_vars(t)
+    if not free <= around.types.keys() or not is_sure(t):
+        return False
+    apart = ((free_vars(a), free_vars(b)) for a, b in sides(t))
+    return free <= moving or not free & moving or any(b <= moving and a and not a & moving for a, b in apart)
+
+
+def _in_turn(alternatives: Sequence[Elem], moving: AbstractSet[str], around: Around) -> Expr | None:
+    """Each where none of those before it is true; None of too many."""
+    before: list[tuple[Elem, ...]] = [()]
+    found: list[Sequence[Elem]] = []
+    for d in alternatives:
+        own = tuple(map(as_difference, conjuncts(d)))
+        found += (way for w in before if is_possible(way := (*w, *own)))
+        before = [way for w in before for u in _untrue(d, moving, around) if is_possible(way := (*w, *u))]
+    return reduce(Plus, (_nearer(way, around) for way in found)) if 1 < len(found) <= WAYS else None
+
+
+def _untrue(d: Elem, moving: AbstractSet[str], around: Around) -> Iterator[tuple[Elem, ...]]:
+    """Where ``d`` is not true, no two of these at once."""
+    before: tuple[Elem, ...] = ()
+    for t in conjuncts(d):
+        if isinstance(t, Call) and t.fn in SWAPPED and free_vars(t) & moving and not free_vars(t) <= moving:
+            yield from ((*before, *u) for u in untrue(t, around))
+        else:
+            yield (*before, _not_true(t))
+        before = (*before, as_difference(t))
+
+
+def _nearer(conditions: Sequence[Elem], around: Around) -> Expr:
+    """All of them; of two limits the nearer one."""
+    split = between(conditions, around)
+    if split is None or any(isinstance(n, Neg) for n in nodes(split[0])):
+        return Pred(conjunction(conditions))
+    found, others = split
+    return where(others, found)
 
 
 def _exclude_each_other(a: Elem, b: Elem) -> bool:

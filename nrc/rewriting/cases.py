@@ -13,14 +13,24 @@ values that is compared, as where rows are of a class, or of the class of a grou
 
     p(if c then t else u = v)  ⟶  p(c and t = v) ⊎ p(not c and u = v) ⊎ p(c is NULL and u = v)
 
+and with groups by what compares their rows with what is around the group, which rows have then:
+
+    γ_α(x ∈ e; k: t[x < c]; f)  ⟶  γ_α(x ∈ (for x in e union sng⟨row: x, key: t[x < c]⟩); k: x.key; f[x := x.row])
+
+c may also be of a row that several look up (``sharing.py``), as a limit by what it is for, if t reads no more of it
+than whether it is NULL: when a limit moves, rows that stay on their side of it are not read. It changes seldom, and
+each row that comes is asked for all cases, so these are few.
+
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 
-from ripplenest.nrc.paths import root
+from attrs import evolve
+
+from ripplenest.nrc.paths import columns_read, root
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.alternatives import opened
 from ripplenest.nrc.rewriting.bands import SWAPPED, operands, uncast
@@ -28,23 +38,36 @@ from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, folded, is_sure, not_true, where
-from ripplenest.nrc.rewriting.sharing import shared
-from ripplenest.nrc.rewriting.truths import Case, cases, said, told, truth
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng, Term, Var
+from ripplenest.nrc.rewriting.sharing import looked_up, shared
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.rewriting.truths import CASES, Case, cases, is_null, said, told, truth
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Proj, Sng, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, may_be_null
 from ripplenest.nrc.walk import at_sites, canonical, free_vars, nodes, read_by, rebuild, replace_elem, replace_part
 
+LIMITED = 6  # cases by what rows look up: that changes seldom, and all cases are asked of each row that comes
 EQUAL = ("eq", "ne", "same")
+CHOICES = ("if", "and", "or", "not", "coalesce", *SWAPPED)
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
 
 
 def in_cases(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not any((isinstance(n, Sng) and any(_comparisons(n.elem))) or _chosen(n) for n in nodes(e)):
+    if not any(_has_values(n) or _chosen(n) for n in nodes(e)):
         return e
     pairs: set[Pair] = set()
     return passed(e, lambda e: _told_apart(_inside(e, Around(keys), pairs), pairs))
+
+
+def _has_values(n: Term) -> bool:
+    """Whether what is made, or what a group is by, has values that say how something is compared."""
+    match n:
+        case Sng(head):
+            return any(_comparisons(head))
+        case Group(keys=tuple() as keys):
+            return any(any(_comparisons(t)) for _, t in keys)
+    return False
 
 
 def _comparisons(t: Elem) -> Iterator[Call]:
@@ -65,35 +88,79 @@ def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
             head = replace_elem(opened(head, around), _of_one_value(around))
-            every = _cases_of([head], around)
+            every = _cases_of([head], [head], around)
             if every is None:
                 return e
             pairs |= _pairs(every)
             return reduce(Plus, (_case(head, case, around) for case in every))
-        case For(x, Pred(cond), body) if (every := _cases_of(_chosen(e.source), around)) is not None:
+        case For(x, Pred(cond), body) if (every := _cases_of(_chosen(e.source), [cond], around)) is not None:
             pairs |= _pairs(every)
             return _inside(For(x, _where(cond, every, around), body), around, pairs)
         case Group(_, _, of, _, (Fold(_, "any" | "all" as fn, (_,)),)) if _is_asked(of, fn == "all", around):
             return e
+        case Group(keys=tuple()) if (found := _by_rows(e, around, pairs)) is not None:
+            return found
         case _:
             return rebuilt(e, around, lambda c, below: _inside(c, below, pairs))
 
 
+def _by_rows(g: Group, around: Around, pairs: set[Pair]) -> Group | None:
+    """A group by what rows have, where its keys compare them with what is around it, if rows are made in cases then."""
+    by = {f"key{i}": t for i, (_, t) in enumerate(g.keys or ())}
+    if not any(free_vars(t) - {g.var} for t in by.values()) or not any(any(_comparisons(t)) for t in by.values()):
+        return None
+
+    def row(head: Elem) -> Elem:
+        return Tuple((("row", head), *((f, simplify_elem(replace_elem(t, {g.var: head}))) for f, t in by.items())))
+
+    of = _made(g.of, g.var, row)
+    found = _inside(of, around, pairs)
+    if found is of:
+        return None
+    x = Var(g.var)
+    keys = tuple((name, Proj(x, f)) for (name, _), f in zip(g.keys or (), by, strict=True))
+    folds = (evolve(f, args=tuple(replace_elem(a, {g.var: Proj(x, "row")}) for a in f.args)) for f in g.folds)
+    return Group(g.site, g.var, found, keys, tuple(folds))
+
+
+def _made(e: Expr, x: str, of: Callable[[Elem], Elem]) -> Expr:
+    """for x in e union sng(of x)"""
+    match e:
+        case Sng(head):
+            return Sng(of(head))
+        case For(var, source, body):
+            return For(var, source, _made(body, x, of))
+        case Plus(a, b):
+            return Plus(_made(a, x, of), _made(b, x, of))
+    return For(x, e, Sng(of(Var(x))))
+
+
 def _chosen(e: Term) -> list[Elem]:
-    """What is compared in ``e``, a condition, that is a choice."""
+    """What is compared in ``e``, a condition, that is a choice, or says itself how something is compared."""
     cond = e.cond if isinstance(e, Pred) else Lit(True, BOOL)
     either = [t for t in conjuncts(cond) if isinstance(t, Call) and t.fn in (*SWAPPED, *EQUAL)]
-    return [a for t in either for a in t.args if isinstance(a, Call) and a.fn == "if" and any(_comparisons(a))]
+    return [a for t in either for a in t.args if isinstance(a, Call) and a.fn in CHOICES and any(_comparisons(a))]
 
 
-def _cases_of(values: Sequence[Elem], around: Around) -> list[Case] | None:
-    """The cases of what moves in ``values``: None where nothing does, or where more is read of it."""
+def _cases_of(values: Sequence[Elem], asked: Sequence[Elem], around: Around) -> list[Case] | None:
+    """The cases of what moves in ``values``, as far as it is ``asked`` for: None where nothing does, or where more is
+    read of it."""
     found = [c for c in dict.fromkeys(n for t in values for n in _comparisons(t)) if _splits(c, around)]
-    for c in found:
-        values = [replace_part(t, c, truth(c, None, around)) for t in values]
-    if not found or any(free_vars(t) & _moving(around) for t in values):
+    rest = [reduce(lambda t, c: replace_part(t, c, truth(c, None, around)), found, t) for t in values]
+    limits = looked_up(around) - _moving(around)
+    if not found or any(free_vars(t) & _moving(around) for t in rest):
         return None
-    return cases(_each(found, around), around)
+    columns = _read(found, limits, around)
+    rest = [reduce(lambda t, p: replace_part(t, is_null(p), Lit(False, BOOL)), columns, t) for t in rest]
+    if columns & _read(rest, limits, around):
+        return None
+    most = LIMITED if any(free_vars(c) & limits for c in found) else CASES
+    return cases(_each(found, around), around, asked, most)
+
+
+def _read(of: Sequence[Elem], limits: AbstractSet[str], around: Around) -> set[Elem]:
+    """The columns of rows that are looked up."""
+    return {column for t in of for column in columns_read(t, frozenset(limits), around.types)}
 
 
 def _each(comparisons: Iterable[Call], around: Around) -> dict[Call, int]:
@@ -160,14 +227,22 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 
 def _splits(c: Call, around: Around) -> bool:
     """Whether ``c`` compares a column of a row, or a total of it, with a row that constants tell, or with a total of
-    all rows."""
+    all rows; or a column of a row with one that it looks up."""
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = read_by(others)
     several = (equal for x, equal in shared(around).items() if x in free)
     if not free or not free <= _moving(around) or len(own) != 1 or any(own[0] in equal for equal in several):
-        return False
+        return _is_limited(own, others, around) and is_sure(as_difference(c))
     return is_sure(as_difference(c))
+
+
+def _is_limited(own: Sequence[Elem], others: Sequence[Elem], around: Around) -> bool:
+    """Whether a column of one row is compared with those of rows that are looked up by it."""
+    limits = looked_up(around)
+    values = [p for p in own if not free_vars(p) <= limits]
+    beside = read_by([*others, *(p for p in own if p not in values)])
+    return len(values) == 1 and free_vars(values[0]) <= around.rows.keys() and bool(beside) and beside <= limits
 
 
 def _own(c: Call, around: Around) -> list[Elem]:

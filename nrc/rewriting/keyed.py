@@ -5,7 +5,7 @@ labels an inner bag of it. What its key is may also be said by conditions: the v
 constant.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from attrs import evolve, field, frozen
@@ -134,6 +134,17 @@ class Around:
                 x = holder  # noqa: PLW2901 - whose holder is told as well
         return found | self._by_values(by, found, True)
 
+    def reached(self, x: str) -> AbstractSet[str]:
+        """The rows that are known where row ``x`` is: those that hold it, and those whose keys are constants, or values
+        of what is known."""
+        known: set[str] = set()
+        more = {x}
+        while more:
+            known |= more
+            held = {self.rows[y].holder for y in more} | {y for y in self.rows if self._by_value(y, frozenset(), known)}
+            more = {y for y in held if y is not None} - known
+        return known
+
     def _own(self, x: str) -> tuple[tuple[str, Elem], ...]:
         return tuple((f, Proj(Var(x), f)) for f in self.rows[x].key)
 
@@ -142,7 +153,7 @@ class Around:
         found = {x: t for x in self.rows if x not in known and (t := self._by_value(x, by, known)) is not None}
         return {x: t for x, t in found.items() if t.is_constant == constant}
 
-    def _by_value(self, x: str, by: AbstractSet[Elem], known: Mapping[str, Told]) -> Told | None:
+    def _by_value(self, x: str, by: AbstractSet[Elem], known: Collection[str]) -> Told | None:
         """What the key of a row is, beside the rows that its values are of and the one that holds it."""
         holder = self.rows[x].holder
         key = [(f, t) for f, own in self._own(x) if (t := self._value(own, by, known)) is not None]
@@ -151,7 +162,7 @@ class Around:
         others = {root(t) for _, t in key if t not in by} | {holder}
         return Told(tuple(key), frozenset(y for y in others if y is not None))
 
-    def _value(self, own: Elem, by: AbstractSet[Elem], known: Mapping[str, Told]) -> Elem | None:
+    def _value(self, own: Elem, by: AbstractSet[Elem], known: Collection[str]) -> Elem | None:
         if own in by:
             return own
         equal = (p for c in self.true if isinstance(c, Call) and c.fn == "eq" for p in (c.args, c.args[::-1]))

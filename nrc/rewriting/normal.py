@@ -408,6 +408,19 @@ def folded(t: Elem) -> Elem:
     return Lit(interpret.elem(t, {}), own)
 
 
+def decided(t: Elem) -> Elem:
+    """``t`` without what is not asked for, by the constants in it: of another type, perhaps, as that of one choice."""
+    t = rebuild_elem(t, decided)
+    match t:
+        case Call("if", (Lit(value), a, b)):
+            return a if value is True else b
+        case Call("coalesce", (Lit(value), a)):
+            return a if value is None else t.args[0]
+        case Call("and" | "or"):
+            return simplify_elem(t)
+    return folded(t) if isinstance(t, Call) and all(isinstance(a, Lit) for a in t.args) else t
+
+
 def not_true(t: Elem) -> bool:
     """Whether ``t`` is false or NULL, whatever its variables are."""
     match folded(simplify_elem(t)):

@@ -22,6 +22,13 @@ def shared(around: Around) -> dict[str, frozenset[Elem]]:
     return {x: equal for x, equal in found.items() if equal is not None}
 
 
+def looked_up(around: Around) -> AbstractSet[str]:
+    """The rows around a place that others there tell, each for several of them: the one that holds them, and the one
+    that is looked up by their values, as a limit by what it is for."""
+    known = {x: around.reached(x) for x in around.rows}
+    return {x for x in known for y in known if x in known[y] and y not in known[x]}
+
+
 def _agreed(g: Group, around: Around) -> frozenset[Elem] | None:
     inner, conditions, head = rows_of(g.of, around, frozenset())
     own = own_rows(inner, around)

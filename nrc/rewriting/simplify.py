@@ -228,6 +228,7 @@ def simplify_elem(t: Elem) -> Elem:
     """⟨f: t⟩.f = t        outL_ι(inL_ι(ε)).p = ε.p        (inL_ι(ε) ∈ κ) = (ι = κ)        constants of and, or, not
 
     not (t < u) = (t ≥ u), and so with ≤, > and ≥: all are NULL for the same values.
+    not (t ∧ u) = not t ∨ not u, and so with ∨.
     """
     t = rebuild_elem(t, simplify_elem)
     match t:
@@ -245,6 +246,8 @@ def simplify_elem(t: Elem) -> Elem:
             return arg
         case Call("not", (Call(fn, args),)) if fn in SWAPPED:
             return Call(OPPOSITE[fn], args)
+        case Call("not", (Call("and" | "or" as fn, args),)):
+            return simplify_elem(Call("or" if fn == "and" else "and", tuple(Call("not", (a,)) for a in args)))
         case _:
             return t
 

@@ -3,16 +3,19 @@
     for _ in p(x ≤ c ∧ c < y) union e  ⟶  for _ in (p(x < y ∧ x ≤ c) ⊎ ⊖ p(x < y ∧ y ≤ c)) union e
     for _ in p(x ≤ c ∧ (y is NULL ∨ c < y)) union e  ⟶  for _ in (… ⊎ p(y is NULL ∧ x ≤ c)) union e
     for _ in p(x ≤ c ∧ y ≤ c) union e  ⟶  for _ in (p(y ≤ x ∧ x ≤ c) ⊎ p(x < y ∧ y ≤ c)) union e
+    for _ in p(x ≤ c ∧ x ≤ d) union e  ⟶  for _ in (p(c ≤ d ∧ x ≤ c) ⊎ p(d < c ∧ x ≤ d)) union e
 
 where x and y are values of stored rows, c is of rows that constants alone tell, and e has a value for all rows: what is
 valid now, ``s.start <= k.now < s.end``. One order tells only where one of both ends lies, so half of all rows would be
 read whenever the clock moves. What has begun is in the order of x, and what has ended in that of y, and of each is read
-what lies between the old value and the new one. Where x < y whatever has ended has begun.
+what lies between the old value and the new one. Where x < y whatever has ended has begun. Of two limits c and d, which
+may also be of a row that others look up (``sharing.py``), the nearer one says that x is within both.
 
 Law: ⟦valid e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from itertools import product
 
@@ -24,6 +27,7 @@ from ripplenest.nrc.rewriting.gaps import as_difference, at_most, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import asked, conjunction, is_sure, where
 from ripplenest.nrc.rewriting.presence import opened
+from ripplenest.nrc.rewriting.sharing import looked_up
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes
@@ -55,12 +59,17 @@ def _inside(e: Expr, around: Around) -> Expr:
             conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
             found = between(conditions, here)
-            if found is not None and all(map(is_sure, (*found[1], rest))):
+            if found is not None and all(map(is_sure, (*found[1], *_counted(found[0], rest)))):
                 return where(found[1], For("_", found[0], _inside(rest, here)))
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := opened(e)) is not None:
             split = _inside(rows, around)
             return e if split is rows else Group(site, "_", split, None, (evolve(fold, args=()),))
     return rebuilt(e, around, _inside)
+
+
+def _counted(conditions: Expr, rest: Expr) -> tuple[Expr, ...]:
+    """What may be made of rows that are taken away again."""
+    return (rest,) if any(isinstance(n, Neg) for n in nodes(conditions)) else ()
 
 
 def between(conditions: Sequence[Elem], around: Around) -> tuple[Expr, list[Elem]] | None:
@@ -85,25 +94,33 @@ def _said(cond: Elem) -> tuple[Call, Elem | None] | None:
 def _end(cond: Elem, around: Around) -> End | None:
     if (found := _said(cond)) is None or (g := gap(found[0])) is None:
         return None
-    told, said = around.told(frozenset()).keys(), as_difference(found[0])
+    said = as_difference(found[0])
     assert isinstance(said, Call)
-    for end in (End(g.a, g.b, g.upper, g.n, said), End(g.b, g.a, not g.upper, -g.n, said)):
-        is_clock = bool(free := free_vars(end.clock)) and free <= told
-        if is_clock and root(end.value) in around.rows and found[1] in (None, end.value):
-            return evolve(end, open=found[1] is not None)
+    both = (End(g.a, g.b, g.upper, g.n, said), End(g.b, g.a, not g.upper, -g.n, said))
+    for clocks in (_clocks(around), looked_up(around)):
+        for end in both:
+            is_clock = bool(free := free_vars(end.clock)) and free <= clocks and root(end.value) not in clocks
+            if is_clock and root(end.value) in around.rows and found[1] in (None, end.value):
+                return evolve(end, open=found[1] is not None)
     return None
+
+
+def _clocks(around: Around) -> AbstractSet[str]:
+    return around.told(frozenset()).keys()
 
 
 def _both(a: End, b: End, around: Around) -> Expr | None:
     """What is between two ends of one row, of which a begins it and b ends it, or beyond both; None of others."""
-    is_one = a.clock == b.clock and root(a.value) == root(b.value) and a.value != b.value
+    if a.value == b.value:
+        return _within(a, b, around) if a.clock != b.clock and a.upper == b.upper else None
+    is_one = a.clock == b.clock and root(a.value) == root(b.value) and free_vars(a.clock) <= _clocks(around)
     if not is_one or (a.upper != b.upper and b.upper):
         return None
     return _beyond(a, b, around) if a.upper == b.upper else _between(a, b, around)
 
 
 def _between(a: End, b: End, around: Around) -> Expr | None:
-    guard = None if a.open else _less(a, b, a.n - b.n, around)
+    guard = None if a.open else _less(a.value, b.value, a.n - b.n, _is_plain(a, b), around)
     if guard is None:
         return None
     ended = Call(OPPOSITE[b.said.fn], b.said.args)
@@ -113,9 +130,20 @@ def _between(a: End, b: End, around: Around) -> Expr | None:
 
 def _beyond(a: End, b: End, around: Around) -> Expr | None:
     """Whichever is farther says that both are: x where y - x ≤ m - n, else y."""
-    far = a.n - b.n if not a.upper else b.n - a.n
-    one, other = (a, b) if not a.upper else (b, a)
-    first, second = _less(one, other, far, around), _less(other, one, -far - 1, around)
+    return _either(a, b, (a.value, b.value), around)
+
+
+def _within(a: End, b: End, around: Around) -> Expr | None:
+    """Whichever limit is nearer says that a value is within both."""
+    return _either(b, a, (a.clock, b.clock), around)
+
+
+def _either(a: End, b: End, ends: tuple[Elem, Elem], around: Around) -> Expr | None:
+    """Where the first of ``ends`` is not after the second one, if both are lower, a; else b."""
+    far = b.n - a.n if a.upper else a.n - b.n
+    one, other = ends[::-1] if a.upper else ends
+    is_plain = _is_plain(a, b)
+    first, second = _less(one, other, far, is_plain, around), _less(other, one, -far - 1, is_plain, around)
     if first is None or second is None or a.open or b.open:
         return None
     return Plus(_all(first, a.said), _all(second, b.said))
@@ -125,12 +153,16 @@ def _all(*conditions: Elem) -> Expr:
     return Pred(conjunction(conditions))
 
 
-def _less(a: End, b: End, n: int, around: Around) -> Elem | None:
-    """The value of a less that of b is at most ``n``. None where there is no such difference."""
-    x, y = a.value, b.value
+def _is_plain(*ends: End) -> bool:
+    """Whether nothing is added to what they compare."""
+    return all({*end.said.args} == {end.value, end.clock} for end in ends)
+
+
+def _less(x: Elem, y: Elem, n: int, is_plain: bool, around: Around) -> Elem | None:
+    """x less y is at most ``n``. None where there is no such difference."""
     if not _same_kind(x, y, around):
         return None
-    if all({*end.said.args} == {end.value, end.clock} for end in (a, b)):  # which nothing is added to
+    if is_plain:
         return Call("le" if n >= 0 else "lt", (x, y))
     return at_most(getattr(around.type_of(x), "kind", ""), x, y, n)
 

@@ -43,11 +43,12 @@ def ranged(step: Step) -> Ranged | None:
 @lru_cache(maxsize=1 << 14)
 def told_by(p: Product, step: Step, r: Ranged) -> tuple[Col, ...] | None:
     """By which columns ``p`` knows the rows of the source that asks for ``step``, besides where the band lies: rows
-    that agree in them go with the same rows of ``step`` that are inside of the bands of both, as often as their
-    weights say. None where an edge is not of this source alone."""
+    that agree in them, and fulfil the conditions on them alone, go with the same rows of ``step`` that are inside of
+    the bands of both, as often as their weights say. None where an edge is not of this source alone."""
     if any(sources_of(e.scalar) != {r.via} for e in r.band.edges):
         return None
-    others = [c for c in p.conditions if not _is_of(c, step.source, r.band)]
+    own = p.conditions_on(r.via)
+    others = [c for c in p.conditions if c not in own and not _is_of(c, step.source, r.band)]
     found = {c for s in (*p.head, *p.times, *others) for c in cols(s) if c.source == r.via}
     return tuple(sorted(found, key=lambda c: c.column))  # what keys equate are conditions, too
 

@@ -37,11 +37,12 @@ COUNTS: Counter[str] = Counter()
 
 def value(c: Choices, x: str) -> tuple[str, str]:
     """One of two values of a row, and what of the clock it is compared with."""
+    held = ("e.v",) if x == "i" and c.one_in(4) else ()  # by the row that holds it
     longs = (f"{x}.w", f"coalesce({x}.w, {x}.v)", f"if({x}.v > 1, {x}.w, {x}.v)", f"coalesce({x}.w, 2)")
     longs += (f"coalesce({x}.w, {x}.v - 1)", f"if({x}.v > 1, {x}.w + 1, {x}.v - 2)", f"coalesce({x}.v - {x}.w, {x}.v)")
     days = (f"{x}.d", f"coalesce({x}.d, days_after(e.s, int 1))", f"if(e.b, {x}.d, e.s)", f"coalesce({x}.d, e.s)")
     now = ("k.now", f"days_after(k.now, int {c.number(3) - 1})")
-    return c.pick(((c.pick(longs), c.pick(("k.at", "k.at", "k.w", "k.at - 1"))), (c.pick(days), c.pick(now))))
+    return c.pick(((c.pick(longs), c.pick(held or ("k.at", "k.at", "k.w", "k.at - 1"))), (c.pick(days), c.pick(now))))
 
 
 def compared(c: Choices, x: str) -> str:
@@ -65,7 +66,8 @@ def condition(c: Choices, x: str) -> str:
 
 
 def term(c: Choices) -> str:
-    where = " and ".join([*(f"({condition(c, 'e')})" for _ in range(c.number(3))), "k.id = 1"][:: c.pick((1, -1))])
+    told = c.pick(("k.id = 1", "k.id = 1", "k.id = e.v"))  # a clock, or a limit that is looked up
+    where = " and ".join([*(f"({condition(c, 'e')})" for _ in range(c.number(3))), told][:: c.pick((1, -1))])
     inner = f"for i in e.es where {condition(c, 'i')} union sng(⟨v: i.v⟩)"
     binds, head = c.pick(
         (
@@ -105,6 +107,7 @@ def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
     COUNTS["of sums"] += by_value is not e and sums(by_value) > sums(chosen(simplify(said), KEYS)) and bool(meant)
     COUNTS["by value"] += by_value is not e and sums(by_value) > 0 and bool(meant)
     COUNTS["apart"] += apart is not e and sums(apart) > 0 and bool(meant)
+    COUNTS["looked up"] += apart is not e and "k.id = e.v" in case[0] and bool(meant)
     COUNTS["values"] += values is not e and bool(meant)
     COUNTS["left"] += e is by_value is apart
 
@@ -123,9 +126,20 @@ OF = "for e in E union for k in K where k.id = 1 union "
         ("e.d is null or k.now < e.d", "(p(e.d is null) ⊎ p(k.now < e.d))"),
         ("k.at > e.w or e.v > 1", "(p(e.v > 1) ⊎ p(not (e.v > 1) is true and k.at > e.w))"),
         ("k.at > e.v or e.w > 1", "(p(e.w > 1) ⊎ p(not (e.w > 1) is true and k.at > e.v))"),
-        ("k.at > e.v or k.at < e.w", None),
+        (
+            "k.at > e.v or k.at < e.w",
+            "(p(k.at > e.v) ⊎ (p(e.v < e.w and k.at ≤ e.v) ⊎ p(e.w ≤ e.v and k.at < e.w)))",
+        ),
+        (
+            "e.v < k.at or e.v > k.w",
+            "(p(e.v < k.at) ⊎ (p(k.at ≤ k.w and e.v > k.w) ⊎ p(k.w < k.at and e.v ≥ k.at)))",
+        ),
+        ("e.v < k.w or e.v > k.at", "p(k.w is null and e.v > k.at))"),
+        ("not (k.at <= e.v and e.v <= k.w)", "⊎ (p(k.at ≤ k.w and e.v > k.w) ⊎ p(k.w < k.at and k.at ≤ e.v)))"),
+        ("k.w > 1 or e.v > k.at", "(p(k.w > 1) ⊎ p(not (k.w > 1) is true and e.v > k.at))"),
+        ("k.at > e.v or k.at < e.v + 1", None),
         ("k.at > e.v or k.at < e.v", "(p(k.at > e.v) ⊎ p(k.at < e.v))"),
-        ("k.at >= e.v or k.at <= e.v", None),
+        ("k.at > e.v or k.at = e.w", None),
         ("e.v > 1 or e.w > 1", None),
         ("k.at / e.v > 1.0 or e.w > 1", None),
     ],

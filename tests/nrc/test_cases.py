@@ -83,7 +83,21 @@ def chosen(c: Choices, x: str) -> str:
     return f"if({one}, 1, if({other}, 2, 3)) {c.pick(('=', '!=', '<=', '<=>'))} {c.pick(('2', '3', f'{x}.v'))}"
 
 
+def grouped(c: Choices) -> str:
+    """Groups by how rows compare with a clock, or with a row that is looked up."""
+    inner = "(for e in E where e.u = k.id union for i in e.es union sng(i))"
+    some = "(for e in E where e.v < k.at union sng(e))"
+    rows = c.pick(("E", some, f"(E ⊎ {some})", inner))
+    folds = c.pick((" of n: count()", " of n: count(), m: max(x.w)", ""))
+    told = c.pick(("k.id = 1", "k.id = 1", "k.at = 2"))
+    made = "n: g.n, m: g.m" if "m:" in folds else "n: g.n" if folds else "n: k.id"
+    keys = f"c: {value(c, 'x')}{c.pick(('', ', u: x.v'))}"
+    return f"for k in K where {told} union for g in group[g](x in {rows} by {keys}{folds}) union sng(⟨c: g.c, {made}⟩)"
+
+
 def term(c: Choices) -> str:
+    if c.one_in(4):
+        return grouped(c)
     fields = [f"f{i}: {value(c, 'e')}" for i in range(1 + c.one_in(3))]
     if c.one_in(3):
         fields.append(f"s: {c.pick(('k.id', 'e.u', 'k.at'))}")
@@ -98,11 +112,12 @@ def term(c: Choices) -> str:
         fields.append("n: s.n")
     several = " and ".join(c.pick((compared, compared, chosen))(c, "e") for _ in range(1 + c.number(3)))
     where = f" where {several}" if c.one_in(2) else ""
-    clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
+    looked_up = c.one_in(3)
+    clocks = f"for k in K where k.id = 1 union for n in N where n.id = {'e.v' if looked_up else '1'}"
     of = c.pick(("", "", " where n.id = 7", " where n.at = e.u", " where n.id = e.v"))
     rows = f"for n in N{of} union sng(n.at)"
     orders = ("for e in E union {} union {}", "{1} union for e in E union {0}")
-    clocks = (orders[0] if "e." in of else c.pick(orders)).format(clocks, total(rows))
+    clocks = (orders[0] if "e." in of or looked_up else c.pick(orders)).format(clocks, total(rows))
     return f"{clocks} union {OWN}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
 
 
@@ -147,6 +162,8 @@ def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> Non
     COUNTS["of sums"] += values(found) < values(in_cases(said, KEYS)) and bool(meant)
     COUNTS["of a class"] += choices(simplify(found)) < choices(e) and bool(meant)
     COUNTS["fewer values"] += values(simplify(found)) < values(e)
+    COUNTS["looked up"] += found is not e and "where n.id = e.v" in case[0].partition("fold")[0] and bool(meant)
+    COUNTS["of groups"] += found is not e and "group[" in case[0] and bool(meant)
     COUNTS["asked of all"] += found is not e and "all(x)" in case[0] and bool(meant)
     COUNTS["shared"] += found is not e and "n.at = e.u" in case[0] and values(found) < values(e) and bool(meant)
 
@@ -225,7 +242,22 @@ CASES = {
     "a row beside the clock": ("for d in E union sng(⟨o: e.v < d.v + k.at⟩)", ""),
     "what may have no value where nobody asks": ("sng(⟨o: if(e.w > 0, e.v < k.at * k.at, false)⟩)", ""),
     "two rows": ("for d in E union sng(⟨o: e.v < d.v⟩)", ""),
-    "another row of the table": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at⟩)", ""),
+    "a row that is looked up": (
+        "for l in K where l.id = e.u union sng(⟨o: e.v < l.at, i: l.id⟩)",
+        "for l in K where l.id = e.u union (where e.v < l.at union sng(⟨o: true, i: l.id⟩)"
+        " ⊎ where e.v ≥ l.at union sng(⟨o: false, i: l.id⟩))",
+    ),
+    "more is read of what is looked up": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at, i: l.at⟩)", ""),
+    "where it may be NULL": (
+        "for n in N where n.id = e.u union sng(⟨o: n.at is null or e.v < n.at⟩)",
+        "for n in N where n.id = e.u union (where e.v < n.at union sng(⟨o: bool? true⟩)"
+        " ⊎ where e.v ≥ n.at union sng(⟨o: bool? false⟩) ⊎ where n.at is null union sng(⟨o: bool? true⟩))",
+    ),
+    "groups by it": (
+        "for g in group[g](x in (for d in E union sng(⟨v: d.v⟩)) by c: x.v < k.at of n: count()) union sng(g)",
+        "for g in group[g](x in (for d in E union (where d.v < k.at union sng(⟨row: ⟨v: d.v⟩, key0: true⟩)"
+        " ⊎ where d.v ≥ k.at union sng(⟨row: ⟨v: d.v⟩, key0: false⟩))) by c: x.key0 of n: count()) union sng(g)",
+    ),
     "too many": ("sng(⟨a: e.v < k.at, b: e.u < k.at, c: e.w < k.at, d: e.t < k.now⟩)", ""),
 }  # fmt: skip
 

@@ -58,8 +58,19 @@ def conditions(c: Choices) -> str:
     return " and ".join(found)
 
 
+def limits(c: Choices) -> str:
+    """Two limits of one value, of a clock or of what is looked up."""
+    value, ops = c.pick(("s.a", "s.b")), c.pick((("<", "<="), (">", ">=")))
+    shown = ("{}", "{}", "micros_after({}, 1)", "micros_after({}, -2)")
+    ends = (f"{value} {c.pick(ops)} {c.pick(shown).format(clock)}" for clock in ("k.at", "k.or"))
+    return " and ".join([*ends, *c.pick(((), ("s.u > 0",)))])
+
+
 def term(c: Choices) -> str:
     head = c.pick(("⟨u: s.u⟩", "⟨u: s.u, a: s.a⟩", "⟨u: s.u + 1⟩"))
+    if c.one_in(4):
+        told = c.pick(("k.id = 1", "k.id = s.u"))
+        return f"for s in S union for k in K where {told} union for _ in p({limits(c)}) union sng({head})"
     clock = "for k in K where k.id = 1 union "
     if c.one_in(3):
         fold = c.pick(("any(x)", "all(x)", "any(x)"))
@@ -96,6 +107,7 @@ def test_the_same_rows_are_valid(case: tuple[str, dict[str, BagValue]]) -> None:
     is_between = any(isinstance(n, Neg) for n in nodes(found))
     COUNTS.update({"between": is_between, "beyond": found is not e and not is_between, "left": found is e})
     COUNTS["rows"] += found is not e and bool(meant)
+    COUNTS["looked up"] += found is not e and "k.id = s.u" in case[0]
 
 
 def test_enough_was_met() -> None:

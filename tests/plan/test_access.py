@@ -83,7 +83,8 @@ CHANGED = op("eq", key(0), key(1))
         ([op("lt", key(1), key(0))], ((), 0)),  # without keys from one end on
         ([op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("ge", Col(1, 2, EXACT), FINER)], ((), 2)),
         ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], ((0,), 2)),  # a value that may move
-        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), DRAMA)], None),  # by which a row is known, too
+        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), text(2))], None),  # by which a row is known, too
+        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), DRAMA)], ((0,), 1)),  # of rows that fulfil this
         ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("gt", text(1), text(0))], ((0,), 2)),  # one of two
         ([CHANGED, op("lt", text(1), text(0)), op("gt", text(1), text(0))], ((0,), 1)),
         ([CHANGED, op("lt", key(1), key(0)), op("gt", key(1), key(0))], None),  # which is no key
