@@ -94,7 +94,7 @@ def _decide(candidate: Candidate, sizes: Mapping[str, float], keys: Keys) -> tup
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
     if held > BLOW_UP * made_of:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
-    if candidate.is_looked_up:
+    if candidate.is_looked_up and any(_grows(use.before) for use in candidate.uses):
         return True, "its rows are found by what is computed of them, where else all would be read"
     with_map = {**sizes, candidate.map.name: max(held, 1)}
     saved = sum(_work(use.before, sizes, keys) - sums * _work(use.after, with_map, keys) for use in candidate.uses)

@@ -19,8 +19,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import groupby, islice, permutations, product
 from typing import assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
+from ripplenest.cost.estimate import Keys, column_names, is_one
 from ripplenest.delta.added import added, replaced
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.texts import Said, Text, oriented
@@ -125,27 +126,35 @@ ANY = Var("·")  # a row of the part
 
 @frozen
 class Computed:
-    """What is computed of rows of parts anyway: who has it by itself does not fail where nobody did."""
+    """What is computed of rows of parts anyway: who has it by itself does not fail where nobody did. And by part which
+    columns are ``unique``."""
 
     known: frozenset[Known] = frozenset()
+    unique: Keys = field(factory=dict, eq=False)
 
     @classmethod
-    def of(cls, maps: Iterable[Map]) -> "Computed":
+    def of(cls, maps: Iterable[Map], unique: Keys) -> "Computed":
         """By products that read one part alone, or beside maps whose one row is always there."""
         known = tuple(maps)
         always = {m.name for m in known if m.products and not any(c.generators or c.conditions for c in m.products)}
-        return cls(frozenset(found for m in known for c in m.products for found in _computed(c, always)))
+        every = frozenset(found for m in known for c in m.products for found in _computed(c, always))
+        return cls(every, unique)
 
     def keys(self, c: Comprehension, component: frozenset[str]) -> tuple[Elem, ...]:
-        """What rows of a component are asked for by, where that is computed of them, and no column of them is asked
-        for: only a map that holds it can be looked up."""
-        types, found = c.variables(), dict[Elem, None]()
-        for own in (t for condition in c.conditions for t in _asked_for(condition, component)):
-            if _is_column(own):
-                return ()
-            if is_total(own, types) or self._has(own, c, component):
-                found[own] = None
-        return tuple(found)
+        """What rows of a component are asked for by, where that is computed of them, and no columns that find one row
+        are asked for: only a map that holds it can be looked up."""
+        types = c.variables()
+        asked = [t for condition in c.conditions for t in _asked_for(condition, component)]
+        columns = [t for t in asked if _is_column(t)]
+        if any(self._is_one(var, columns, c) for var in component):
+            return ()
+        found = (t for t in asked if t not in columns and (is_total(t, types) or self._has(t, c, component)))
+        return tuple(dict.fromkeys(found))
+
+    def _is_one(self, var: str, columns: Iterable[Elem], c: Comprehension) -> bool:
+        rel = next(rel for v, rel in c.generators if v == var)
+        asked = frozenset(name for t in columns if root(t) == var for name in column_names(t, c))
+        return bool(asked) and is_one(rel, asked, self.unique)
 
     def _has(self, t: Elem, c: Comprehension, component: frozenset[str]) -> bool:
         if len(component) > 1:

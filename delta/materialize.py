@@ -137,7 +137,7 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
     """
     kept: dict[str, Map] = {}
-    made_of, asked = Deltas(), Computed.of(maps)
+    made_of, asked = Deltas(), Computed.of(maps, keys)
     statements: list[Statement] = []
     choices: dict[str, Choice] = {}
     tell: set[str] = set()  # groups whose statements read sums, and so have values of their own for each product
