@@ -4,12 +4,13 @@
         ⟶ for k in γ_α(x ∈ e; t; f, g) union C[sng(⟨k.g⟩)]
     for s in φ_α(x ∈ e; f) union C[φ_β(y ∈ e; g)]
         ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
+    … φ_β(y ∈ e where t(y) <=> k.t and c; sum(v)) …  ⟶  … γ_α(x ∈ e; t; sum(if c then v else NULL)) …
 
-A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
-fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too. A fold that
-rows are compared with, of which something is folded in turn, stays where it is, as a threshold that moves: those rows
-change that lie between the old one and the new one, where all would be folded again for another label. Where φ asks for
-t(y) = k.t, it folds nothing for the key that is NULL, and so reads
+where c asks the row alone. A key of a group has rows, and they are those that φ folds: so both have one map, whose rows
+are read once. It is what a fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are
+one map, too. A fold that rows are compared with, of which something is folded in turn, stays where it is, as a
+threshold that moves: those rows change that lie between the old one and the new one, where all would be folded again
+for another label. Where φ asks for t(y) = k.t, it folds nothing for the key that is NULL, and so reads
 
     union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
 
@@ -26,10 +27,12 @@ from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.groups.exists import asked, asked_dict
 from ripplenest.delta.groups.semijoin import joined, joined_dict
 from ripplenest.nrc.functions import folds
-from ripplenest.nrc.functions.folds import EXTREME
+from ripplenest.nrc.functions.folds import ADDED, EXTREME
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.normal import conjunction, is_sure
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
+    TRUE,
     Call,
     DictExpr,
     DictLit,
@@ -47,7 +50,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Type, may_be_null
+from ripplenest.nrc.types import Base, Type, may_be_null
 from ripplenest.nrc.walk import (
     canonical,
     free_vars,
@@ -61,6 +64,7 @@ from ripplenest.nrc.walk import (
 )
 
 ROW = "row"
+OF_SOME = (*ADDED, "any", "all")  # folds of which some argument of a row adds nothing
 
 
 @frozen
@@ -106,13 +110,13 @@ def _fuse(e: Expr, around: Around) -> Expr:
         case For(k, Group() as g, body) if not (g.keys is None and _is_answered_by_a_row(g)):
             group = evolve(g, of=_fuse(g.of, around))
             row = around.row_of(g)
-            return _fused(k, group, row, _fuse(body, around.where(k, row)))
+            return _fused(k, group, row, _fuse(body, around.where(k, row)), around)
         case _:
             return rebuilt(e, around, _fuse)
 
 
-def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:
-    """for k in g union body, where rows of g are of type ``row``"""
+def _fused(k: str, g: Group, row: Type, body: Expr, around: Around) -> Expr:
+    """for k in g union body, ``around`` which rows of g are of type ``row``"""
     rows = chain(g.of, g.var)
     found: list[Fold] = []
 
@@ -120,7 +124,7 @@ def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:
         match e:
             case For(s, Group() as kept, below) if within and _is_compared(s, below):
                 return For(s, evolve(kept, of=inside(kept.of, True)), inside(below, True))
-            case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (own := _folded(e, g, k, rows)) is not None:
+            case Group(keys=None) if (own := _folded(e, g, k, rows, around)) is not None:
                 nulls = _nulls(own.equal, {k: row})
                 columns = [Proj(Var(k), _column(f, e.site, g, rows, found)) for f in own.folds]
                 answers = zip(own.folds, columns, strict=True)
@@ -143,10 +147,10 @@ def _is_answered_by_a_row(e: Group) -> bool:
     return any(f.fn in EXTREME for f in e.folds)
 
 
-def _folded(e: Group, g: Group, k: str, rows: Chain) -> _Folded | None:
-    """The folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g."""
+def _folded(e: Group, g: Group, k: str, rows: Chain, around: Around) -> _Folded | None:
+    """The folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g, or some of them."""
     other = chain(e.of, e.var)
-    if len(other.generators) != len(rows.generators):
+    if _is_answered_by_a_row(e) or len(other.generators) != len(rows.generators):
         return None
     env: dict[str, Elem] = {}
     for (var, source), (own, wanted) in zip(other.generators, rows.generators, strict=True):
@@ -161,12 +165,39 @@ def _folded(e: Group, g: Group, k: str, rows: Chain) -> _Folded | None:
             return None
         conditions.remove(same)
         equal += [value] if isinstance(same, Call) and same.fn == "eq" else []
-    if sorted(map(repr, conditions)) != sorted(map(repr, rows.conditions)):
-        return None
+    for cond in rows.conditions:
+        if cond not in conditions:
+            return None
+        conditions.remove(cond)
     head = read(other.head, env)
     found = tuple(evolve(f, args=tuple(read(a, {e.var: head}) for a in f.args)) for f in e.folds)
+    if conditions and not _is_asked_of_rows(e, conditions, rows):
+        return None
+    types = around.inside(rows.generators).pi if conditions else {}
+    found = tuple(_where(f, conditions, types) for f in found)
     known = free_vars(g.of) | rows.own
     return _Folded(found, tuple(equal)) if all(free_vars(a) <= known for f in found for a in f.args) else None
+
+
+def _is_asked_of_rows(e: Group, conditions: Sequence[Elem], rows: Chain) -> bool:
+    """Whether ``conditions`` ask rows of one table alone, and have a value for all of them, and something else can be
+    folded of those of which they are not true: where a clock is asked, or rows are joined, all would be folded again.
+    """
+    own = all(is_sure(t) and free_vars(t) <= rows.own for t in conditions)
+    sure = all(is_sure(factor) for f in e.folds for factor in f.args[1:])
+    return own and sure and len(rows.generators) == 1 and all(f.fn in OF_SOME for f in e.folds)
+
+
+def _where(f: Fold, conditions: Sequence[Elem], types: Mapping[str, Type]) -> Fold:
+    """``f`` of rows for which all conditions are true."""
+    if not conditions:
+        return f
+    first, *others = f.args or (TRUE,)
+    t = elem_type(first, types)
+    assert isinstance(t, Base)
+    nothing = TRUE if f.fn == "all" else Lit(None, evolve(t, nullable=True))
+    where = Call("if", (conjunction(conditions), first, nothing))
+    return evolve(f, args=(where, *others))
 
 
 def _nulls(values: Iterable[Elem], pi: Mapping[str, Type]) -> list[Elem]:

@@ -24,6 +24,7 @@ from ripplenest.nrc.syntax import (
     Group,
     Let,
     LetVar,
+    Lit,
     Pred,
     Proj,
     Rel,
@@ -62,8 +63,10 @@ class GroupBys(Queries):
         keys = [self.c.pick(paths) for _ in range(1 + self.c.one_in(3))]
         key = Tuple(tuple((f"_{i}", t) for i, t in enumerate(keys))) if len(keys) > 1 else keys[0]
         members: Expr = Sng(Var("y"))
-        if self.c.one_in(4):
-            members = For("_", Pred(self.condition(scope.bind("y", row), 1)), members)
+        if self.c.one_in(3):
+            there = Call("not", (Call("is_null", (replace_elem(self.c.pick(paths), {"x": Var("y")}),)),))
+            asked = self.condition(scope.bind("y", row), 1) if self.c.one_in(2) else there
+            members = For("_", Pred(asked), members)
         for i, t in enumerate(keys[: len(keys) - self.c.one_in(5)]):
             own: Elem = Proj(Var("k"), "key")
             same = (replace_elem(t, {"x": Var("y")}), Proj(own, f"_{i}") if len(keys) > 1 else own)
@@ -107,6 +110,12 @@ def groups(term: Term) -> int:
     return sum(isinstance(n, Group) for n in nodes(term))
 
 
+def of_some(term: Term) -> int:
+    """How often something is folded where a condition is true."""
+    asked = (n.args[2] for n in nodes(term) if isinstance(n, Call) and n.fn == "if")
+    return sum(isinstance(t, Lit) and t.value in (None, True) for t in asked)
+
+
 @law(made, examples=many(200, 3000))
 def test_fused_is_what_it_was(case: Case) -> None:
     """Law (fuse): ⟦fuse h⟧ = ⟦h⟧, for the flat term and where inner bags are looked up."""
@@ -118,6 +127,7 @@ def test_fused_is_what_it_was(case: Case) -> None:
     after = [simplify_dict(fuse_dict(d)) for d in before]
     COUNTS["groups"] += groups(flat)
     COUNTS["fused"] += groups(flat) - groups(fused)
+    COUNTS["of some rows"] += of_some(fused) > of_some(flat)
     COUNTS["terms"] += 1
     COUNTS["named"] += isinstance(case.query, Let) and groups(flat) > groups(fused)
     COUNTS["fewer inside"] += sum(map(groups, before)) > sum(map(groups, after))
@@ -144,4 +154,4 @@ def test_a_name_that_is_bound_twice_is_two_variables() -> None:
 def test_coverage() -> None:
     if COUNTS:
         assert COUNTS["fused"] > COUNTS["terms"] / 3 and COUNTS["groups"] - COUNTS["fused"] > COUNTS["terms"], COUNTS
-        assert COUNTS["named"] > 5, COUNTS
+        assert COUNTS["named"] > 5 and COUNTS["of some rows"] > many(9, 150), COUNTS
