@@ -27,6 +27,7 @@ from ripplenest.delta.groups.same import read_once, read_once_dict
 from ripplenest.delta.groups.shared import shared
 from ripplenest.delta.groups.strata import Cut, Cutter
 from ripplenest.delta.groups.trees import with_trees
+from ripplenest.delta.limited import limited
 from ripplenest.delta.materialize import Choice, Materialize, Materialized, decision, materialize
 from ripplenest.delta.naming import check_names
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
@@ -122,13 +123,18 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     """Every stage from the nested term to the trigger program.
 
     Raises QueryError for a term that is not well typed, or whose sites are not apart; NameTaken for a view called like
-    what it reads; TooDeep or TooBig, naming the pass, when a pass makes more than the limits allow.
+    what it reads; TooDeep or TooBig, naming the view and the pass, when a pass makes more than the limits allow.
     """
     return derived(front(query, options))
 
 
 def front(query: Query, options: Options) -> Front:
     """The stages before anything is derived."""
+    with limited(query.name):
+        return _front(query, options)
+
+
+def _front(query: Query, options: Options) -> Front:
     nested, row = _typed(query)
     shredded, sites = _shredded(rewritten(nested, dict(query.relations), options.keys, fuse_nested), query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
@@ -157,7 +163,8 @@ def derived(f: Front) -> Stages:
     options = f.options
     unique = options.unique
     by_estimate = by_cost(f.maps, f.parts, dict(options.rows), dict(options.changes), unique)
-    return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate), unique))
+    with limited(f.query.name):
+        return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate), unique))
 
 
 def completed(f: Front, made: Materialized) -> Stages:

@@ -18,6 +18,7 @@ from ripplenest.delta.unreached import reached
 from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
 from ripplenest.explanation.reads import Access, accesses, column_names, orders, range_name
 from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
+from ripplenest.nrc.errors import TooBig, TooDeep
 from ripplenest.nrc.printing.pretty import open_definition, show_site
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
@@ -158,7 +159,11 @@ class Facts:
         parts = frozenset((changed,))
         flat, *definitions = self.flats
         assert not isinstance(flat.term, DictLit)
-        yield self._change(changed, f"δ({flat.name})", delta(flat.term, parts), flat.degree)
+        try:
+            change = delta(flat.term, parts)
+        except (TooBig, TooDeep):  # as it is derived for its statements, reading R⁺, which is less
+            change = delta(flat.term, parts, telescoped=True)
+        yield self._change(changed, f"δ({flat.name})", change, flat.degree)
         for d, of in zip(self.stages.sites, definitions, strict=True):
             simple = simplify_dict(delta_dict(d, Scope(parts, telescoped=False)))
             assert isinstance(simple, DictLit)

@@ -48,8 +48,9 @@ class Run:
     that it is told of without a join.
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
-    and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
-    these may do the ``steps`` of keys. Rows of one state alone are joined where that is ``apart`` (``one_state.py``).
+    and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says (``by_tasks``:
+    for which targets they were), and who has these may do the ``steps`` of keys. Rows of one state alone are joined
+    where that is ``apart`` (``one_state.py``).
     """
 
     plan: Plan
@@ -65,6 +66,7 @@ class Run:
     cancelled: dict[str, int] = field(factory=dict)
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
+    by_tasks: list[str] = field(factory=list)
     handing: Handing | None = None
     steps: Stepper | None = None
     apart: bool = False

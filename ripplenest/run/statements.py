@@ -48,6 +48,7 @@ def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
             here.append(a)
         else:
             handed += _handed(run, run.handing, a, came, how)
+            run.by_tasks.append(a.target)
     orders = chosen(run, [a.product for a in here])
     each = ((a, p, change) for a, own in zip(here, orders, strict=True) for p, change in own)
     works = [run.task(a.target, p, a.part, change, sign) for a, p, change in each for sign in a.signs]

@@ -16,7 +16,8 @@ from support.strategies import Case, cases
 
 import ripplenest as rn
 from ripplenest.explanation import Explanation, explain
-from ripplenest.nrc.errors import QueryError, UnknownName
+from ripplenest.nrc import limits
+from ripplenest.nrc.errors import QueryError, TooBig, UnknownName
 from ripplenest.nrc.surface.python import Bag, View, record, view
 from ripplenest.nrc.syntax import Call, Expr, For, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, STRING, Record, nullable
@@ -580,3 +581,25 @@ def printed(explanation: Explanation, width: int, colour: bool = True) -> str:
     system: Literal["standard"] | None = "standard" if colour else None
     explanation.print(Console(file=out, width=width, force_terminal=colour, color_system=system))
     return out.getvalue()
+
+
+@record
+class Dim:
+    id: int
+    name: str
+
+
+@view
+def star(F: Bag[Dim], A: Bag[Dim], B: Bag[Dim]):
+    both = rn.left_join(rn.left_join(F, A, lambda f, a: f.id == a.id), B, lambda x, b: x[0].id == b.id)
+    return [{"id": f.id, "a": a.name, "b": b.name} for (f, a), b in both]
+
+
+def test_a_view_that_can_be_kept_can_be_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deltas that read R⁺ are smaller than those that do not. One that cannot be kept is named, with ways round."""
+    monkeypatch.setattr(limits, "MAX_NODES", 1000)
+    assert "δ(star^F)" in str(explain(star.query))
+    monkeypatch.setattr(limits, "MAX_NODES", 500)
+    with pytest.raises(TooBig, match=r"view star, delta: the term is too big\n.*\n  possible two views") as e:
+        explain(star.query)
+    assert "min((d for d in D if d.id == f.k), key=lambda d: d.id).name" in str(e.value)

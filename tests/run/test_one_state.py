@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from support.choices import Choices
 from support.correlated import correlated_cases, folding_cases
 from support.laws import law
@@ -147,11 +148,24 @@ def joined(E: Bag[Event], U: Bag[User]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("view", [shares, parts, grouped, joined])
+VIEWS = (shares, parts, grouped, joined)
+
+
+@pytest.mark.parametrize("view", VIEWS)
 def test_what_has_a_value_before_and_after_a_batch_is_not_made_again(tmp_path: Path, view: rn.View) -> None:
+    not_made_again(rn.open(tmp_path / "state", engine="local", policy="strict"), view)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nor_on_spark(tmp_path: Path, spark: SparkSession, view: rn.View) -> None:
+    """Where its tasks read nothing by themselves."""
+    not_made_again(rn.open(tmp_path / "state", spark=spark, engine="spark", policy="strict"), view)
+
+
+def not_made_again(state: rn.Database, view: rn.View) -> None:
     """The first row of a group comes, its last one goes, and one goes to another: no state has a group of none. So
     strict takes it, and little is read."""
-    with rn.open(tmp_path / "state", engine="local", policy="strict") as db:
+    with state as db:
         db.relation("E", Event, key="id", keys={"parts": "n"})
         db.relation("U", User, key="id")
         one = {"parts": [{"n": 1, "q": 7}]}
