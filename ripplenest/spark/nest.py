@@ -85,7 +85,8 @@ class _Nester:
                 return df, F.col(f"c{start}")
             case Record(), Record(flats) if a.is_optional:
                 df, value = self._value(df, Record(a.fields[1:]), Record(flats[1:]), start + 1, path)
-                return df, F.when(F.col(f"c{start}"), value)
+                # What a record that may be NULL holds may be, too: Spark makes no Arrow of others.
+                return df, F.when(F.col(f"c{start}"), value.cast(nested_type(a)))
             case Record(fields), Record(flats):
                 columns = []
                 for (name, inner), (_, flat_type) in zip(fields, flats, strict=True):

@@ -534,5 +534,6 @@ def test_on_spark(tmp_path: Path, spark: SparkSession) -> None:
             nested = [row.asDict(recursive=True) for row in there.view(name).nested().collect()]
             own = [row if name != "homes" else {"value": row} for row in here.view(name).rows()]
             assert unordered(nested) == unordered(own), name
+            assert unordered(there.view(name).nested().toArrow().to_pylist()) == unordered(own), name
             flat = there.view(name).flat().toArrow()  # inside of what is NULL nothing is never NULL
             assert unordered(flat.to_pylist()) == unordered(there.view(name).flat_to_arrow().to_pylist()), name
