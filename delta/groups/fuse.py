@@ -171,12 +171,13 @@ def _folded(e: Group, g: Group, k: str, rows: Chain, around: Around) -> _Folded 
         conditions.remove(cond)
     head = read(other.head, env)
     found = tuple(evolve(f, args=tuple(read(a, {e.var: head}) for a in f.args)) for f in e.folds)
+    known = free_vars(g.of) | rows.own
+    if any(free_vars(a) - known for f in found for a in f.args):
+        return None
     if conditions and not _is_asked_of_rows(e, conditions, rows):
         return None
     types = around.inside(rows.generators).pi if conditions else {}
-    found = tuple(_where(f, conditions, types) for f in found)
-    known = free_vars(g.of) | rows.own
-    return _Folded(found, tuple(equal)) if all(free_vars(a) <= known for f in found for a in f.args) else None
+    return _Folded(tuple(_where(f, conditions, types) for f in found), tuple(equal))
 
 
 def _is_asked_of_rows(e: Group, conditions: Sequence[Elem], rows: Chain) -> bool:

@@ -132,16 +132,23 @@ def _values(t: Elem) -> Iterator[Choice]:
 
 
 def _by_condition(c: Elem, around: Around) -> Expr | None:
-    moving = around.moving | looked_up(around)
     every = [*disjuncts(c)]
-    moved = [d for d in every if free_vars(d) & moving]
+    moved = [d for d in every if free_vars(d) & around.moving]
     still = [d for d in every if d not in moved]
     if len(moved) == 2 and not still and _exclude_each_other(*moved):
         return Plus(*(Pred(conjunction(map(as_difference, conjuncts(d)))) for d in moved))
     if len(moved) == 1 and still:
         beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
         return Plus(Pred(_any(still)), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
-    if not moved or not all(_is_limit(t, moving, around) for d in moved for t in conjuncts(d)):
+    return _by_limits(every, around.moving | looked_up(around), around) if len(every) > 1 else None
+
+
+def _by_limits(every: Sequence[Elem], moving: AbstractSet[str], around: Around) -> Expr | None:
+    """Of several alternatives each where those before it are not true, if some compare rows with limits."""
+    moved = [d for d in every if free_vars(d) & moving]
+    still = [d for d in every if d not in moved]
+    asked = [t for d in moved for t in conjuncts(d)]
+    if not any(_is_limit(t, moving) for t in asked) or not all(_is_apart(t, moving, around) for t in asked):
         return None
     in_turn = sorted(moved, key=lambda d: (not free_vars(d) <= moving, sum(1 for _ in conjuncts(d))))
     return _in_turn([_any(still), *in_turn] if still else in_turn, moving, around)
@@ -151,13 +158,18 @@ def _any(alternatives: Sequence[Elem]) -> Elem:
     return reduce(lambda a, b: Call("or", (a, b)), alternatives)
 
 
-def _is_limit(t: Elem, moving: AbstractSet[str], around: Around) -> bool:
+def _is_apart(t: Elem, moving: AbstractSet[str], around: Around) -> bool:
     """Whether it reads what moves alone, or nothing of that, or compares both."""
     free = free_vars(t)
     if not free <= around.types.keys() or not is_sure(t):
         return False
+    return free <= moving or not free & moving or _is_limit(t, moving)
+
+
+def _is_limit(t: Elem, moving: AbstractSet[str]) -> bool:
+    """Whether it compares what moves with what does not."""
     apart = ((free_vars(a), free_vars(b)) for a, b in sides(t))
-    return free <= moving or not free & moving or any(b <= moving and a and not a & moving for a, b in apart)
+    return any(a and b and b <= moving and not a & moving for a, b in apart)
 
 
 def _in_turn(alternatives: Sequence[Elem], moving: AbstractSet[str], around: Around) -> Expr | None:

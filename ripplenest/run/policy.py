@@ -288,7 +288,7 @@ def _read(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
         if r is None or r.via != source or r.order not in plan.ranges.get(p.sources[step.source].table, ()):
             continue
         if (told := told_by(p, step, r)) is not None:
-            asked = changed.fulfilling(p, source, read)
+            asked = changed.fulfilling(p, source, change).as_read(p.columns_joined[source])
             new = len(asked.as_read([c.column for c in told]))
             return new, len(asked) - new
     return len(read), 0

@@ -46,6 +46,7 @@ def several(S: Bag[Hit]):
             "some": any(x.n > 2 for x in xs if x.hour == 1),
             "all": all(x.n > 0 for x in xs if x.hour > 0),
             "most": max(x.n for x in xs if x.hour == 2),
+            "by": sum(site - x.n for x in xs if x.hour == 2),
         }
         for site, xs in rn.group_by(S, lambda x: x.site)
     ]

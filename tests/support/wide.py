@@ -10,8 +10,8 @@ WIDE = (
     *(f"api/test_{name}.py" for name in (
         "ages", "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "deep_pairs",
         "few_of_each_other", "first_others", "folding", "folds_over_rings", "left_out", "limits", "nearest",
-        "null_bags",
-        "optional_bags", "optional_records", "outer_joins", "places", "plain_python", "rekey", "same_bytes", "sets",
+        "null_bags", "optional_bags", "optional_records", "outer_joins", "places", "plain_python", "rekey",
+        "same_bytes", "sets",
         "shared_groups", "spans", "statuses", "sums_of_products", "taken_away", "thresholds", "triangles", "valid",
         "what_is_kept",
     )),
