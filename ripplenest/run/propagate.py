@@ -78,7 +78,7 @@ def propagate(
     try:
         return _propagated(run, changes, joiner, here, trial)
     except EvaluationError:
-        if run.by_tasks or any(isinstance(rows, Filed) for rows in changes.values()):
+        if run.by_tasks or any(isinstance(rows, Filed) for rows in run.changes.values()):
             raise
         changed = {part: rows for part, rows in changes.items() if not rows.is_empty}  # maps were added to it
         return _propagated(Run(plan, reader, changed, read=run.read, apart=True), changes, joiner, here, trial)
