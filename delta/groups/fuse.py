@@ -6,11 +6,12 @@
         ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
     … φ_β(y ∈ e where t(y) <=> k.t and c; sum(v)) …  ⟶  … γ_α(x ∈ e; t; sum(if c then v else NULL)) …
 
-where c asks the row alone. A key of a group has rows, and they are those that φ folds: so both have one map, whose rows
-are read once. It is what a fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are
-one map, too. A fold that rows are compared with, of which something is folded in turn, stays where it is, as a
-threshold that moves: those rows change that lie between the old one and the new one, where all would be folded again
-for another label. Where φ asks for t(y) = k.t, it folds nothing for the key that is NULL, and so reads
+where e are rows of one table, which c asks alone. A key of a group has rows, and they are those that φ folds: so both
+have one map, whose rows are read once. It is what a fold of the rows of a group-by stands for, once it is shredded.
+Several folds of one bag are one map, too. A fold that rows are compared with, of which something is folded in turn,
+stays where it is, as a threshold that moves: those rows change that lie between the old one and the new one, where all
+would be folded again for another label. Where φ asks for t(y) = k.t, it folds nothing for the key that is NULL, and so
+reads
 
     union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
 

@@ -138,6 +138,10 @@ OF = "for e in E union for k in K where k.id = 1 union "
         ("not (k.at <= e.v and e.v <= k.w)", "⊎ (p(k.at ≤ k.w and e.v > k.w) ⊎ p(k.w < k.at and k.at ≤ e.v)))"),
         ("k.w > 1 or e.v > k.at", "(p(k.w > 1) ⊎ p(not (k.w > 1) is true and e.v > k.at))"),
         ("k.at > e.v or k.at < e.v + 1", None),
+        (  # in too many ways
+            "(e.w < k.w and e.d > k.now) or (e.w > k.at and e.d < k.now) or (e.v < k.w and e.s > k.now) or e.v > k.at",
+            None,
+        ),
         ("k.at > e.v or k.at < e.v", "(p(k.at > e.v) ⊎ p(k.at < e.v))"),
         ("k.at > e.v or k.at = e.w", None),
         ("e.v > 1 or e.w > 1", None),

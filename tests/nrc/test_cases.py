@@ -247,6 +247,14 @@ CASES = {
         "for l in K where l.id = e.u union (where e.v < l.at union sng(⟨o: true, i: l.id⟩)"
         " ⊎ where e.v ≥ l.at union sng(⟨o: false, i: l.id⟩))",
     ),
+    "too many of what is looked up": (
+        "for l in K where l.id = e.u union sng(⟨o: e.v < l.at, p: e.w < l.at, q: e.u < l.at⟩)", "",
+    ),
+    "what no case asks for": (
+        "sng(⟨o: if(e.v < k.at, 1, if(e.u < k.at, 2, 3))⟩)",
+        "(where e.v < k.at union sng(⟨o: 1⟩) ⊎ where e.v ≥ k.at where e.u < k.at union sng(⟨o: 2⟩)"
+        " ⊎ where e.v ≥ k.at where e.u ≥ k.at union sng(⟨o: 3⟩))",
+    ),
     "more is read of what is looked up": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at, i: l.at⟩)", ""),
     "where it may be NULL": (
         "for n in N where n.id = e.u union sng(⟨o: n.at is null or e.v < n.at⟩)",
