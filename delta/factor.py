@@ -7,7 +7,8 @@ component is a query of its own: its generators, the conditions on it alone, and
 product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
 order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
 it for rows that no update meets, and so do times, whose product could be beyond 64 bits there; and a component must
-read all its parts as of one moment. Where rows are asked for by what is computed of them (``lower(e.mail)``, the start
+read all its parts as of one moment. Rows that are asked for by what is computed of them may be a map by themselves, if
+their component is none. Where rows are asked for by what is computed of them (``lower(e.mail)``, the start
 of a window), a map holds it as a column, by which they are found: of what can fail, if the same rows compute it anyway,
 as those of a group by it do. Products of columns that the reader only adds up (``delta/added.py``) are summed in
 the map, which so has rows in proportion to what they are summed by.
@@ -27,7 +28,7 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.texts import Said, Text, oriented
 from ripplenest.nrc.functions.folds import kept_sum
 from ripplenest.nrc.functions.scalars import SCALARS
-from ripplenest.nrc.paths import columns_read, map_columns, root
+from ripplenest.nrc.paths import column_of, columns_read, map_columns, root
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, term
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -54,15 +55,25 @@ class Factor:
 
 def factors(c: Comprehension, part: str, reader: Map, asked: "Computed") -> Iterator[Factor]:
     """The components of a product of δ_part(``reader``) that say less than a stored part does, or hold what is computed
-    of it; none is ``mixed``. None reads a fold that has a row for every place: it would have no end."""
-    totals = {var for var, rel in c.generators if isinstance(rel, Total)}
-    for component in components(c):
-        if component & totals:
-            continue
+    of it; none is ``mixed``."""
+    for component, computed in _with_computed(c, asked):
         moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
-        found = factor_of(c, component, moment, reader, asked.keys(c, component))
+        found = factor_of(c, component, moment, reader, computed)
         if found is not None:
             yield found
+
+
+def _with_computed(c: Comprehension, asked: "Computed") -> Iterator[tuple[frozenset[str], tuple[Elem, ...]]]:
+    """The components of ``c``, and what is computed of each by which it is asked for; behind them rows alone that are
+    asked for like this. No map reads a fold that has a row for every place, as it would have no end."""
+    totals = {var for var, rel in c.generators if isinstance(rel, Total)}
+    for component in components(c):
+        if not component & totals:
+            yield component, asked.keys(c, component)
+        rest = [var for var, _ in c.generators if var in component - totals] if len(component) > 1 else []
+        for alone in (frozenset((var,)) for var in rest):
+            if computed := asked.keys(c, alone):
+                yield alone, computed
 
 
 def mixed(c: Comprehension, part: str) -> str | None:
@@ -106,7 +117,7 @@ def substituted(c: Comprehension, factor: Factor, reader: Map) -> Comprehension:
     def read(t: Elem) -> Elem:
         return map_columns(t, factor.variables, types, lambda column: columns[column], computed)
 
-    computed = tuple(t for t in columns if not _is_column(t))
+    computed = tuple(t for t in columns if column_of(t) is None)
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
     conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables, types))
     source = Rel(factor.map.name, factor.map.row, factor.at)
@@ -143,13 +154,16 @@ class Computed:
     def keys(self, c: Comprehension, component: frozenset[str]) -> tuple[Elem, ...]:
         """What rows of a component are asked for by, where that is computed of them, and no columns that find one row
         are asked for: only a map that holds it can be looked up."""
-        types = c.variables()
         asked = [t for condition in c.conditions for t in _asked_for(condition, component)]
-        columns = [t for t in asked if _is_column(t)]
+        columns = [t for t in asked if column_of(t) is not None]
         if any(self._is_one(var, columns, c) for var in component):
             return ()
-        found = (t for t in asked if t not in columns and (is_total(t, types) or self._has(t, c, component)))
+        found = (t for t in asked if t not in columns and self.has(t, c, component))
         return tuple(dict.fromkeys(found))
+
+    def has(self, t: Elem, c: Comprehension, component: frozenset[str]) -> bool:
+        """Whether ``t`` has a value for all rows of a component, whatever these are joined with."""
+        return is_total(t, c.variables()) or self._has(t, c, component)
 
     def _is_one(self, var: str, columns: Iterable[Elem], c: Comprehension) -> bool:
         rel = next(rel for v, rel in c.generators if v == var)
@@ -164,11 +178,6 @@ class Computed:
         own = frozenset(_of_row(p, var) for p in c.conditions if _inside(p, component, c.variables()))
         value = _of_row(t, var)
         return any(part == name and value == v and conditions <= own for name, conditions, v in self.known)
-
-
-def _is_column(t: Elem) -> bool:
-    """Whether ``t`` is stored: a path, also to what a label is made of."""
-    return _is_column(t.label) if isinstance(t, OutL) else root(t) is not None
 
 
 def _computed(c: Comprehension, always: Collection[str]) -> Iterator[Known]:

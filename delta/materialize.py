@@ -22,6 +22,7 @@ from typing import Literal, get_args
 from attrs import evolve, field, frozen
 
 from ripplenest.cost.estimate import Keys
+from ripplenest.delta.anchored import anchored
 from ripplenest.delta.factor import Computed, Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.groups.apart import apart, made_apart
 from ripplenest.delta.groups.upward import with_ways
@@ -52,8 +53,9 @@ class Use:
 @frozen
 class Deltas:
     """The deltas of maps, each derived once: what a candidate would cost is what its statements are made of when it is
-    kept, and statements of a group may be made again."""
+    kept, and statements of a group may be made again. ``known`` is computed of rows anyway."""
 
+    known: Computed = field(factory=Computed)
     _made: dict[tuple[int, str], tuple[Expr, tuple[Comprehension, ...]]] = field(factory=dict, init=False)
 
     def of(self, m: Map, part: str) -> tuple[Comprehension, ...]:
@@ -61,7 +63,7 @@ class Deltas:
         key = id(m.term), part  # by identity, which the term beside it keeps: equality is recursive
         if key not in self._made:
             change = derived(m.term, frozenset((part,)), telescoped=True)
-            self._made[key] = m.term, normal(unique_binders(change))
+            self._made[key] = m.term, tuple(anchored(c, self.known) for c in normal(unique_binders(change)))
         return tuple(made_apart(m, c) for c in self._made[key][1])
 
 
@@ -137,7 +139,8 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
     """
     kept: dict[str, Map] = {}
-    made_of, asked = Deltas(), Computed.of(maps, keys)
+    asked = Computed.of(maps, keys)
+    made_of = Deltas(asked)
     statements: list[Statement] = []
     choices: dict[str, Choice] = {}
     tell: set[str] = set()  # groups whose statements read sums, and so have values of their own for each product
@@ -246,10 +249,11 @@ def _rewritten(
 def _with_maps(
     c: Comprehension, part: str, m: Map, wanted: frozenset[str], asked: Computed
 ) -> tuple[bool, Comprehension]:
-    chosen = [f for f in factors(c, part, m, asked) if f.map.name in wanted]
-    for factor in chosen:
-        c = substituted(c, factor, m)
-    return bool(chosen), c
+    found = c
+    for factor in factors(c, part, m, asked):
+        if factor.map.name in wanted and factor.variables <= found.variables().keys():
+            found = substituted(found, factor, m)
+    return found != c, found
 
 
 def _in_all_ways(

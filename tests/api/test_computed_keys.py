@@ -89,7 +89,26 @@ def of_a_day(E: Bag[Event]) -> list[Any]:
     ]
 
 
+def highest(E: Bag[Event]) -> list[Any]:
+    """Rows of groups, by what is told of the group: many have the greatest number of some week."""
+    return [
+        {"week": w, "id": e.id, "n": e.n}
+        for w, es in rn.group_by(E, lambda e: rn.tumble(e.at.date(), WEEK))
+        for e in es
+        if e.n % 50 == max(f.n % 50 for f in es)
+    ]
+
+
+def highest_of_days(E: Bag[Event]) -> list[Any]:
+    """The same in an inner bag."""
+    return [
+        {"day": d, "ids": [e.id for e in es if e.ok == max(f.ok for f in es)]}
+        for d, es in rn.group_by(E, lambda e: e.at.date())
+    ]
+
+
 ALONE, BESIDE = (mails, weeks, numbers, retention), (mails_of, so_far, of_a_day)
+TOLD = (highest, highest_of_days)
 
 
 def an_event(random: Random, n: int) -> Event:
@@ -97,7 +116,7 @@ def an_event(random: Random, n: int) -> Event:
     return Event(n, random.choice(["a", "A", "b"]) + str(random.randrange(100)), n % 50, at, random.random() < 0.8)
 
 
-@pytest.mark.parametrize("views", [ALONE, BESIDE])
+@pytest.mark.parametrize("views", [ALONE, BESIDE, TOLD])
 def test_batches_read_what_they_find_and_nothing_is_said_to_be_read_whole(folder, views: Any) -> None:
     """Of 400 rows, of which 8 have one number, and 10 a day."""
     random = Random(7)
@@ -121,6 +140,42 @@ def test_batches_read_what_they_find_and_nothing_is_said_to_be_read_whole(folder
             for f in views:
                 assert in_order(db.view(f.__name__).rows()) == in_order(f([*events.values()])), f.__name__
         assert db.verify(deep=True).ok
+
+
+@rn.record
+class Mail:
+    id: int
+    mail: str
+
+
+@rn.record
+class Kind:
+    id: int
+    ok: bool
+
+
+@rn.view
+def by_way(A: Bag[Mail], E: Bag[Event], K: Bag[Kind]):
+    """Of what is found by what is computed, others are asked for, of which there are very many together."""
+    return [
+        {"a": a.id, "e": e.id, "k": k.id} for a in A for e in E if e.mail.lower() == a.mail for k in K if k.ok == e.ok
+    ]
+
+
+def test_what_has_a_join_that_is_not_kept_is_looked_up_by_itself(folder) -> None:
+    """Of 2,000 rows one is found, and ten with it."""
+    with rn.open(folder / "state", engine="local") as db:
+        for name, record in (("A", Mail), ("E", Event), ("K", Kind)):
+            db.relation(name, record, key="id")
+        db.load("E", [Event(n, f"M{n}", n, START, n % 2 == 0) for n in range(2_000)])
+        db.load("K", [Kind(n, n < 10) for n in range(20)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            db.create(by_way)
+        with db.batch(policy="strict") as b:
+            b.insert("A", [Mail(1, "m4")])
+        assert b.report.rows_read == 11
+        assert in_order(db.view("by_way").rows()) == [{"a": 1, "e": 4, "k": k} for k in range(10)]
 
 
 @rn.record

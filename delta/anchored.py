@@ -1,0 +1,76 @@
+"""What is computed of stored rows, and equals the update by way of others, is compared with the update itself.
+
+    for s in ΔT for k in G for x in R where t(x) <=> k.key and s.key = k.key …
+        ⟶  for s in ΔT for k in G for x in R where t(x) <=> s.key and s.key = k.key …
+
+So the rows of a group by what is computed of them are found by their own key when something told of it changes: with
+the columns of the update fixed, x and k are components of their own (``delta/factor.py``), and no map need hold all
+rows with their group. Columns are left as they are, since equalities of columns are followed where rows are looked up
+(``nrc/rewriting/equated.py``).
+
+Law (anchored): ⟦anchored c⟧ = ⟦c⟧, for a = b or a <=> b says that any comparison with a says the same of b. What can
+fail equates nothing unless all rows have it anyway: a combination of rows fails if what can fail does, and all else is
+true.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from ripplenest.delta.factor import Computed
+from ripplenest.nrc.paths import column_of
+from ripplenest.nrc.rewriting.equations import EQUALITIES
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.syntax import At, Call, Elem
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Base, Type
+from ripplenest.nrc.walk import free_vars
+
+
+def anchored(c: Comprehension, known: Computed) -> Comprehension:
+    """A product of a delta whose computed values are compared with its updates, where others equate them."""
+    updates = frozenset(var for var, rel in c.generators if rel.at is At.DELTA)
+    conditions, types = list(c.conditions), c.variables()
+    for i, condition in enumerate(conditions):
+        others = [t for t in conditions[:i] + conditions[i + 1 :] if _is_safe(t, c, known)]
+        found = (t for t in _anchored(condition, updates, others) if _is_comparable(t, types))
+        conditions[i] = next(found, condition)
+    return evolve(c, conditions=tuple(conditions))
+
+
+def _anchored(condition: Elem, updates: frozenset[str], others: Sequence[Elem]) -> Iterator[Call]:
+    match condition:
+        case Call("eq" | "same" as fn, (a, b)) if not free_vars(condition) & updates:
+            for own, other in ((a, b), (b, a)):
+                told = _told(other, updates, others)
+                if free_vars(own) and told is not None and not (column_of(own) and column_of(told)):
+                    yield Call(fn, (own, told))
+
+
+def _told(t: Elem, updates: frozenset[str], conditions: Sequence[Elem]) -> Elem | None:
+    """What of the updates ``t`` is equal to, by way of others, the nearest first."""
+    todo = [t]
+    for known in todo:
+        for other in (b for c in conditions for a, b in _equal(c) if a == known and b not in todo):
+            if free_vars(other) and free_vars(other) <= updates:
+                return other
+            todo.append(other)
+    return None
+
+
+def _equal(condition: Elem) -> Iterator[tuple[Elem, Elem]]:
+    match condition:
+        case Call(fn, (a, b)) if fn in EQUALITIES:
+            yield from ((a, b), (b, a))
+
+
+def _is_safe(t: Elem, c: Comprehension, known: Computed) -> bool:
+    """Whether all rows have what ``t`` compares: that two have no value fails where a comparison with a third has."""
+    return isinstance(t, Call) and all(known.has(side, c, free_vars(side)) for side in t.args)
+
+
+def _is_comparable(t: Call, types: Mapping[str, Type]) -> bool:
+    """Whether both sides are of one type: some decimals cannot be compared."""
+    one, other = (elem_type(side, types) for side in t.args)
+    assert isinstance(one, Base) and isinstance(other, Base)  # what is computed is of a base type, and what equals it
+    return evolve(one, nullable=False) == evolve(other, nullable=False)
