@@ -11,6 +11,7 @@ Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost
 from collections.abc import Collection, Iterable, Mapping
 
 from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
+from ripplenest.delta.factor import joined_rows
 from ripplenest.delta.groups.near import tells_moved, tells_near
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map, MapKind
@@ -47,7 +48,8 @@ def by_cost(
     every = tuple(maps)
     sizes = sizes_of(every, parts, rows, changes, keys)
     groups = frozenset(m.name for m in every if m.kind is MapKind.GROUP)
-    return lambda candidate: _told(candidate, groups) or _decide(candidate, sizes, keys)
+    grouped = frozenset(joined_rows(c) for m in every if m.name in groups for c in m.products)
+    return lambda candidate: _told(candidate, groups) or _decide(candidate, sizes, keys, grouped)
 
 
 def sizes_of(
@@ -87,12 +89,14 @@ def _grows(c: Comprehension) -> bool:
     return any(r.grows for j in joins(c) for r in j.reads())
 
 
-def _decide(candidate: Candidate, sizes: Mapping[str, float], keys: Keys) -> tuple[bool, str]:
+def _decide(
+    candidate: Candidate, sizes: Mapping[str, float], keys: Keys, grouped: Collection[str]
+) -> tuple[bool, str]:
     product, summed = candidate.map.products[0], bool(candidate.map.summed)
     sums = max(len(candidate.map.summed), 1)
     held = different(product, candidate.map.keys, sizes, keys) if summed else _estimate(product, sizes, keys).out
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
-    if held > BLOW_UP * made_of:
+    if held > BLOW_UP * made_of and joined_rows(product) not in grouped:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     if candidate.is_looked_up and any(_grows(use.before) for use in candidate.uses):
         return True, "its rows are found by what is computed of them, where else all would be read"

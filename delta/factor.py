@@ -317,6 +317,12 @@ def in_one_order(c: Comprehension, columns: Columns) -> tuple[Generator, ...]:
     return min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
 
 
+def joined_rows(c: Comprehension) -> str:
+    """What rows a product joins, whatever it makes of them: equal products give equal texts."""
+    rows = evolve(c, generators=tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators), head=Tuple(()))
+    return named(rows, Columns.of((), ())).map.name
+
+
 def map_of(c: Comprehension, factors: Sequence[Sequence[str]]) -> Map:
     """The map of what ``c`` makes, which sums products of the fields ``factors``."""
     assert isinstance(c.head, Tuple)

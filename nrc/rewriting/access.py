@@ -163,11 +163,17 @@ class Join:
         others are looked up, each one row; then what has most keys, of as many first those that find who holds a bag,
         those that do not find rows of all bags, ties in the order of the product. What finds rows of all bags waits for
         what finds one row, or those of one bag. Constants come last, because they are the same in every batch: what
-        they find grows with the table.
+        they find grows with the table. Where nothing changes, what is read first is what all others are found from, if
+        from the first generator some are not: all its rows would be put beside all of theirs, or beside very many.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """
-        return self._order(self._changes, self._usable(cautious))
+        usable = self._usable(cautious)
+        first = self._order(self._changes, usable)
+        if self._changes or not _beside(first):
+            return first
+        begins = (self._best(v, rel, (), usable.get(v, ())) for v, rel in self._stored if self._can(v, frozenset()))
+        return min((first, *(self._order((r,), usable) for r in begins)), key=_beside)
 
     def orders(self, whole: bool = False) -> tuple[tuple[Read, ...], ...]:
         """The orders among which rows of the change choose; the first is ``reads``. There are others where keys are
@@ -409,13 +415,18 @@ def _is_answer(r: Read) -> bool:
     return not r.placed and any(not e.implied and e.column.startswith("row.") for e in r.keys)
 
 
+def _beside(order: Sequence[Read]) -> int:
+    """How many are read of which no row is found by those before it, which all are put beside it, or any number."""
+    return sum(_is_late(r) or not (r.via or r.band or r.place is not None) for r in order[1:])
+
+
 def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | None) -> Read:
     """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values."""
-    late = {r.var for r in steps if _is_of_all_bags(r)}
+    late = {r.var for r in steps if _is_late(r)}
     near = any(_is_one(r) or (r.via and _of_bag(r)) for r in steps)
     keys = [0 if near and r.var in late else len(r.keys) for r in steps]
     asked = [(bool(r.via), r.placed and r.var in leads, n, _is_answer(r)) for n, r in zip(keys, steps, strict=True)]
-    own = [(told(r.keys), _held(r), r.var not in late) for r in steps]
+    own = [(told(r.keys), sum(_held(r)), r.var not in late) for r in steps]
     worth = [(*o, last in r.via, r.var in lies, r.placed) for o, r in zip(own, steps, strict=True)]
     *_, step = max(zip(asked, worth, steps, strict=True), key=itemgetter(0, 1))
     return step
@@ -442,20 +453,25 @@ def _of_bag(r: Read) -> int:
     return sum(e.column.split(".")[0] == "label" for e in r.keys) if _has_label(r) else 0
 
 
+def _is_late(r: Read) -> bool:
+    """Whether it waits for others: what it finds is of all bags, or of all labels that have something in common."""
+    return _is_of_all_bags(r) or not all(_held(r))
+
+
 def _has_label(r: Read) -> bool:
     return not isinstance(r.rel, Placed) and isinstance(r.rel.row, Record) and r.rel.row.get("label") is not None
 
 
-def _held(r: Read) -> int:
-    """How many of its keys are whole labels that its rows hold: such a key finds one row, and what other columns find
-    may be any number."""
+def _held(r: Read) -> list[bool]:
+    """Of each label that its rows hold and its keys ask for, whether these are all of it: such a key finds one row, and
+    what other columns find, or some of a label, may be any number."""
     found: dict[tuple[Elem, Site], set[str]] = {}
     for e in r.keys:
         for side in e.condition.args if isinstance(e.condition, Call) else ():
             match side:
                 case OutL(label, site, param) if free_vars(label) == {r.var} and label != Proj(Var(r.var), "label"):
                     found.setdefault((label, site), set()).add(param)
-    return sum(params == {p for p, _ in site.params} for (_, site), params in found.items())
+    return [params == {name for name, _ in site.params} for (_, site), params in found.items()]
 
 
 def _reached(read: Sequence[Read]) -> Sequence[Sequence[str]]:

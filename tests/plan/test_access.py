@@ -1,11 +1,13 @@
 """The order in which a product reads its sources: from the change outwards, constants last, else a scan."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import combinations, pairwise
 from itertools import product as cartesian
 from math import prod
+from types import SimpleNamespace
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -176,7 +178,7 @@ def test_what_is_decided_holds(c: Choices) -> None:
     each key is what a condition equates its column with, read before, or several say that is equal; nothing unread has
     more keys, and no change of those that come first, by what cannot fail; of what has as many, nothing has more by
     conditions, unless these are equal to those by which an order finds it, and none is compared with what was read, if
-    it is not.
+    it is not. Builds begin where fewest are beside others.
     """
     for p in lower(random_comprehension(c), HEAD):
         for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
@@ -184,25 +186,64 @@ def test_what_is_decided_holds(c: Choices) -> None:
             for i, step in enumerate(order):
                 is_change = p.how(step) == "change"
                 told = [q for q in keyed if total(q)] if is_change else keyed
-                asked = [*told, *also(p)]
                 later = [s.source for s in order[i:] if (p.how(s) == "change") == is_change]
-                reached_by = {s: reach(asked, s, order[:i]) for s in later}
-                lies = {s: not is_change and lies_in(p, s, {b.source for b in order[:i]}) for s in later}
-                said = {s: 0 if is_change else reach(told, s, order[:i])[1] for s in later}
-                most = max(
-                    (v, keys if v or not is_change else 0, said[s] if v else 0, lies[s], -s)
-                    for s, (v, keys) in reached_by.items()
-                )
+                most = following(p, told, order[:i], later, is_change)
                 by_conditions = sum(equates(told, step.source, k) for k in step.keys)
                 by = 0 if is_change or not step.via else by_conditions
-                if by < said[step.source] and (between := ranged(step)) is not None and step.via == (between.via,):
-                    by = said[step.source]
+                if by < most[2] and (between := ranged(step)) is not None and step.via == (between.via,):
+                    by = most[2]
                     COUNTS["by what is compared"] += 1
-                assert most == (bool(step.via), len(step.keys), by, lies[step.source], -step.source)
+                if i == 0 and not is_change:
+                    begins(p, keyed, -most[-1], step.source)
+                else:
+                    lies = not is_change and lies_in(p, step.source, {b.source for b in order[:i]})
+                    assert most == (bool(step.via), len(step.keys), by, lies, -step.source)
                 COUNTS["implied"] += by_conditions < len(step.keys)
                 COUNTS["several"] += len(step.via) > 1
                 COUNTS["joined changes"] += is_change and bool(step.via)
         COUNTS["cautious"] += p.steps != p.cautious_steps
+
+
+Next = tuple[bool, int, int, bool, int]
+
+
+def following(p: Product, told: Sequence[Scalar], order: Sequence[Any], left: list[int], is_change: bool) -> Next:
+    """What is read behind ``order``, of what is left: whether by keys, how many, how many of them conditions say,
+    whether it lies between what was read, and minus its source."""
+    found: list[Next] = []
+    for s in left:
+        via, keys = reach([*told, *also(p)], s, order)
+        lies = not is_change and lies_in(p, s, {b.source for b in order})
+        said = 0 if is_change or not via else reach(told, s, order)[1]
+        found.append((via, keys if via or not is_change else 0, said, lies, -s))
+    return max(found)
+
+
+def begins(p: Product, keyed: Sequence[Scalar], usual: int, first: int) -> None:
+    """A build begins where fewest sources are found by none of those before them, and else where it usually would."""
+    every = range(len(p.sources))
+    found = {s: beside(p, keyed, s) for s in every} if beside(p, keyed, usual) else {usual: 0}
+    assert first == min(found, key=lambda s: (found[s], s != usual, s))
+    COUNTS["begun elsewhere"] += first != usual
+
+
+def beside(p: Product, keyed: Sequence[Scalar], first: int) -> int:
+    """How many are found by none of those before them, if ``first`` is read first."""
+    order, left, found = [SimpleNamespace(source=first, via=())], [s for s in range(len(p.sources)) if s != first], 0
+    while left:
+        via, *_, lies, last = following(p, keyed, order, left, False)
+        groups = [g for g in reached(order) if reach([*keyed, *also(p)], -last, of(g))[0]] if via else []
+        most = max(groups, key=lambda g: reach([*keyed, *also(p)], -last, of(g))[1], default=())
+        order.append(SimpleNamespace(source=-last, via=tuple(most)[:1]))
+        left.remove(-last)
+        found += not via and not lies
+    return found
+
+
+def of(group: Iterable[int]) -> list[Any]:
+    """Steps that hang together."""
+    first, *others = group
+    return [SimpleNamespace(source=first, via=()), *(SimpleNamespace(source=s, via=(first,)) for s in others)]
 
 
 def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> None:
@@ -355,7 +396,7 @@ def equates(conditions: Sequence[Scalar], source: int, key: Key) -> bool:
     return any(isinstance(a, Col) and (a.source, a.column, b) == (source, key.column, key.scalar) for a, b in own)
 
 
-def reach(conditions: Sequence[Scalar], source: int, before: Sequence[Step]) -> tuple[bool, int]:
+def reach(conditions: Sequence[Scalar], source: int, before: Sequence[Any]) -> tuple[bool, int]:
     """(whether what was read before gives keys for ``source``, the most columns that sources which were reached from
     one another give, or constants)."""
     found: list[tuple[frozenset[int], int]] = []
@@ -367,7 +408,7 @@ def reach(conditions: Sequence[Scalar], source: int, before: Sequence[Step]) -> 
     return joined > 0, joined or len({c for read, c in found if not read})
 
 
-def reached(read: Sequence[Step]) -> list[frozenset[int]]:
+def reached(read: Sequence[Any]) -> list[frozenset[int]]:
     """Sources that hang together by the keys that they were read by."""
     graph = nx.Graph([(s.source, via) for s in read for via in s.via])
     graph.add_nodes_from(s.source for s in read)
@@ -509,5 +550,6 @@ def test_coverage() -> None:
             "bands",
             "between",
             "edges of several ways",
+            "begun elsewhere",
         )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS
