@@ -26,7 +26,7 @@ from ripplenest.cost.estimate import Keys
 from ripplenest.delta.groups.joins import Join, Made, join_of, joins, never, reading_joins, sides
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.rewriting.bands import SWAPPED
-from ripplenest.nrc.rewriting.computed import by_computed
+from ripplenest.nrc.rewriting.computed import by_computed, within_computed
 from ripplenest.nrc.rewriting.equations import place_told
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Tuple
@@ -121,7 +121,8 @@ def _made(c: Comprehension) -> Iterator[Elem]:
 def _own(c: Comprehension, among: Maps) -> Iterator[Asked]:
     """The rows of a group, which are asked for by places."""
     places = {var for var, rel in c.generators if rel.name in among.domains}
-    compared = [x for x, _ in by_computed(c.conditions, c.variables().keys() - places)]
+    own = c.variables().keys() - places
+    compared = [x for x, _ in (*by_computed(c.conditions, own), *within_computed(c.conditions, own))]
     for join in among.joins(c, c.variables(), compared):
         yield join, [own for own, other in sides(c, join.read) if free_vars(other) & places]
 

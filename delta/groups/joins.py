@@ -16,6 +16,7 @@ from ripplenest.delta.factor import Columns, Factor, components, in_one_order, n
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.paths import column_of, columns_read
 from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.computed import by_computed
 from ripplenest.nrc.rewriting.equations import EQUALITIES, place_told
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, term
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Total, Tuple, Var
@@ -128,8 +129,9 @@ def join_of(c: Comprehension, component: frozenset[str], known: Known) -> Join |
 
 def _computed(c: Comprehension, component: frozenset[str]) -> Iterator[Elem]:
     """What is computed of a component and compared, or a place is made of."""
-    made = c.head.fields if isinstance(c.head, Tuple) else ()
-    for t in (*(side for side, _ in sides(c, component)), *(t for _, t in made if isinstance(t, Call))):
+    made = (t for _, t in c.head.fields if isinstance(t, Call)) if isinstance(c.head, Tuple) else ()
+    compared = (t for t, _ in by_computed(c.conditions, component))
+    for t in (*(t for t, _ in sides(c, component, EQUALITIES)), *compared, *made):
         if column_of(t) is None and free_vars(t) and free_vars(t) <= component:
             yield t
 
@@ -142,9 +144,11 @@ def _is_told(c: Comprehension, var: str, rel: Total, own: Comprehension) -> bool
     return place is not None and free_vars(place) <= own.variables().keys() and all(t in own.conditions for t in asked)
 
 
-def sides(c: Comprehension, component: frozenset[str]) -> Iterator[tuple[Elem, Elem]]:
+def sides(
+    c: Comprehension, component: frozenset[str], how: Collection[str] = (*EQUALITIES, *SWAPPED)
+) -> Iterator[tuple[Elem, Elem]]:
     """What is compared of a component with something that reads nothing of it, and that."""
-    calls = (n for t in c.conditions for n in nodes(t) if isinstance(n, Call) and n.fn in (*EQUALITIES, *SWAPPED))
+    calls = (n for t in c.conditions for n in nodes(t) if isinstance(n, Call) and n.fn in how)
     for a, b in (call.args for call in calls):
         for own, other in ((a, b), (b, a)):
             if free_vars(own) and free_vars(own) <= component and not free_vars(other) & component:

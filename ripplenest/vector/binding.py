@@ -28,12 +28,16 @@ class Input:
     """The rows of one source, each once, with an index for each of the columns that it was looked up by."""
 
     def __init__(self, rows: Rows) -> None:
-        self.table = rows.consolidated().arrow()
+        self._begin(rows.consolidated().arrow())
+
+    def _begin(self, table: pa.Table) -> None:
+        self.table = table
         *self.columns, weights = (c.combine_chunks() for c in self.table.columns)
         self.weights: Weights = weights.to_numpy()
         self._indexes: dict[tuple[int, ...], Index] = {}
         self._crowds: dict[tuple[int, ...], int] = {}
         self._banded: dict[tuple[tuple[int, ...], ByEdge], Banded] = {}
+        self._computed: dict[tuple[Scalar, ...], Input | None] = {}
 
     @classmethod
     def of(cls, rows: Rows) -> "Input":
@@ -55,6 +59,17 @@ class Input:
             self._crowds[columns] = int(np.diff(starts, prepend=0, append=len(hashes)).max())
         return self._crowds[columns]
 
+    def computed(self, source: int, scalars: tuple[Scalar, ...]) -> "Input | None":
+        """The same rows with what is computed of each of them as columns behind theirs; None where one has no value."""
+        if scalars not in self._computed:
+            one = Binding.of(source, self)
+            found = [one.value(s) for s in scalars]
+            table, at = self.table, len(self.columns)
+            for i, c in enumerate(found):
+                table = table.add_column(at + i, f"c{at + i}", c.values)
+            self._computed[scalars] = None if any(c.failed is not None for c in found) else _input_of(table)
+        return self._computed[scalars]
+
     def index(self, columns: tuple[int, ...]) -> Index:
         if columns not in self._indexes:
             self._indexes[columns] = index_of(self.table, columns)
@@ -65,6 +80,13 @@ class Input:
         if (columns, by) not in self._banded:
             self._banded[columns, by] = Banded.of(self.table, columns, by)
         return self._banded[columns, by]
+
+
+def _input_of(table: pa.Table) -> Input:
+    """Rows that are there once."""
+    found = Input.__new__(Input)
+    found._begin(table)
+    return found
 
 
 class Binding:

@@ -24,6 +24,7 @@ from ripplenest.plan.families import member
 from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
+from ripplenest.vector.computed import with_computed
 from ripplenest.vector.join import head, parts
 
 TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
@@ -85,7 +86,8 @@ class Joins:
     def _rows(self, p: Product, sources: Sequence[Rows], binding: Binding, at: int) -> Iterator[pa.Table]:
         """The rows of what is read up to step number ``at``; of a step of very many combinations a part at a time."""
         for i, step in enumerate(p.steps[at:], at):
-            some = parts(binding, step, self._input(sources[step.source]), self._most) if len(binding) else []
+            asked = with_computed(binding, step, self._input(sources[step.source]))
+            some = parts(binding, *asked, self._most) if len(binding) else []
             if len(some) != 1:
                 for part in some:
                     yield from Joins(self._room, self._inputs)._rows(p, sources, part, i)
@@ -133,7 +135,7 @@ class Joins:
         self, p: Product, binding: Binding, step: Step, sources: Sequence[Rows], constants: Input | None
     ) -> Binding:
         binding = self._reading(binding, step.asks, constants)
-        binding = self._combinations.extended(binding, step, self._input(sources[step.source]))
+        binding = self._combinations.extended(binding, *with_computed(binding, step, self._input(sources[step.source])))
         return self._fulfilling(binding, p, step.ready, constants)
 
     def _ended(self, p: Product, binding: Binding, constants: Input | None) -> Binding:

@@ -68,7 +68,13 @@ def both(E: Bag[Event], W: Bag[Watch], O: Bag[Other]) -> list[Any]:  # noqa: E74
 def chained(E: Bag[Event], W: Bag[Watch], O: Bag[Other]) -> list[Any]:  # noqa: E741
     """What is looked up for what is found: of few, few."""
     return [
-        {"w": w.id, "o": o.n} for w in W if w.user > 102 for e in E if e.user == w.user for o in O if o.n == (e.id + w.id) % 7
+        {"w": w.id, "o": o.n}
+        for w in W
+        if w.user > 102
+        for e in E
+        if e.user == w.user
+        for o in O
+        if o.n == (e.id + w.id) % 7
     ]
 
 

@@ -1,0 +1,47 @@
+"""What is computed of the rows of a source and equated with what was read, as a column of theirs that is looked up.
+
+    x ∈ R where lower(x.mail) = lower(l.mail)   ⟶   x ∈ R with c := lower(x.mail), probed by c = lower(l.mail)
+
+A plan probes stored columns only, for these have an index where the rows are stored. Where what was found has to be put
+beside all rows, or beside very many of one key, those that agree are found by hashes of what is computed, if it has a
+value for each of them. The condition is asked as ever.
+"""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from ripplenest.nrc.rewriting.equations import EQUALITIES
+from ripplenest.nrc.types import Base
+from ripplenest.plan.product import Col, Key, Op, Scalar, Step, sources_of
+from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.join import TIMES, WORTH
+
+
+def with_computed(binding: Binding, step: Step, rows: Input) -> tuple[Step, Input]:
+    """``step`` and the rows that it reads, with keys for what is computed of them where that is worth it. Law: with its
+    conditions it makes the combinations of ``step``."""
+    together = len(binding) * rows.crowd(step.columns)
+    is_worth = not step.place and together >= max(WORTH, TIMES * len(rows))
+    asked = {own: (other, same) for own, other, same in _equated(binding, step)} if is_worth else {}
+    computed = rows.computed(step.source, tuple(asked)) if asked else None
+    if computed is None:
+        return step, rows
+    keys = (Key(i, other, same) for i, (other, same) in enumerate(asked.values(), len(rows.columns)))
+    return evolve(step, keys=(*step.keys, *keys)), computed
+
+
+def _equated(binding: Binding, step: Step) -> Iterator[tuple[Scalar, Scalar, bool]]:
+    """What is computed of rows alone, what it equals of others that were read, and whether NULL equals NULL."""
+    for t in step.ready:
+        match t:
+            case Op(fn, (a, b)) if fn in EQUALITIES and _plain(a.type) == _plain(b.type):
+                for own, other in ((a, b), (b, a)):
+                    read = sources_of(other)
+                    is_known = bool(read) and all(map(binding.reads, read))
+                    if is_known and sources_of(own) == {step.source} and not isinstance(own, Col):
+                        yield own, other, fn == "same"
+
+
+def _plain(t: Base) -> Base:
+    return evolve(t, nullable=False)
