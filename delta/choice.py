@@ -42,13 +42,14 @@ def by_cost(
     """The decision of ``materialize="cost"`` for stored ``parts`` with ``rows``, batches with ``changes``, and columns
     that are declared to be ``keys`` (by part).
 
-    A map is kept when what it saves is much more than its upkeep and one more job, and it does not blow up. Of a sum
-    map the rows that change are read as well, and each of its rows is as much work as it has sums.
+    A map is kept when what it saves is much more than its upkeep and one more job, and it does not blow up; rows that a
+    group joins are looked at one by one anyway, so what is computed of them may be kept. Of a sum map the rows that
+    change are read as well, and each of its rows is as much work as it has sums.
     """
     every = tuple(maps)
     sizes = sizes_of(every, parts, rows, changes, keys)
     groups = frozenset(m.name for m in every if m.kind is MapKind.GROUP)
-    grouped = frozenset(joined_rows(c) for m in every if m.name in groups for c in m.products)
+    grouped = frozenset(joined_rows(c) for m in every if m.name in groups for c in m.products if len(c.generators) > 1)
     return lambda candidate: _told(candidate, groups) or _decide(candidate, sizes, keys, grouped)
 
 
@@ -96,7 +97,8 @@ def _decide(
     sums = max(len(candidate.map.summed), 1)
     held = different(product, candidate.map.keys, sizes, keys) if summed else _estimate(product, sizes, keys).out
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
-    if held > BLOW_UP * made_of and joined_rows(product) not in grouped:
+    is_grouped = candidate.is_looked_up and joined_rows(product) in grouped
+    if held > BLOW_UP * made_of and not is_grouped:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     if candidate.is_looked_up and any(_grows(use.before) for use in candidate.uses):
         return True, "its rows are found by what is computed of them, where else all would be read"

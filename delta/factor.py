@@ -137,10 +137,11 @@ ANY = Var("·")  # a row of the part
 
 @frozen
 class Computed:
-    """What is computed of rows of parts anyway: who has it by itself does not fail where nobody did. And by part which
-    columns are ``unique``."""
+    """What is computed of rows of parts anyway, or of those that are ``joined``, by the name of its map: who has it by
+    itself does not fail where nobody did. And by part which columns are ``unique``."""
 
     known: frozenset[Known] = frozenset()
+    joined: frozenset[str] = frozenset()
     unique: Keys = field(factory=dict, eq=False)
 
     @classmethod
@@ -148,8 +149,9 @@ class Computed:
         """By products that read one part alone, or beside maps whose one row is always there."""
         known = tuple(maps)
         always = {m.name for m in known if m.products and not any(c.generators or c.conditions for c in m.products)}
-        every = frozenset(found for m in known for c in m.products for found in _computed(c, always))
-        return cls(every, unique)
+        products = [c for m in known for c in m.products]
+        joined = frozenset(name for c in products for name in _computed_of_joins(c))
+        return cls(frozenset(found for c in products for found in _computed(c, always)), joined, unique)
 
     def keys(self, c: Comprehension, component: frozenset[str]) -> tuple[Elem, ...]:
         """What rows of a component are asked for by, where that is computed of them, and no columns that find one row
@@ -171,11 +173,13 @@ class Computed:
         return bool(asked) and is_one(rel, asked, self.unique)
 
     def _has(self, t: Elem, c: Comprehension, component: frozenset[str]) -> bool:
+        inner = [p for p in c.conditions if _inside(p, component, c.variables())]
         if len(component) > 1:
-            return False
+            generators = tuple(g for g in c.generators if g[0] in component)
+            return _of_join(Comprehension(generators, tuple(inner), Tuple(())), t) in self.joined
         (var,) = component
         part = next(rel.name for v, rel in c.generators if v == var)
-        own = frozenset(_of_row(p, var) for p in c.conditions if _inside(p, component, c.variables()))
+        own = frozenset(_of_row(p, var) for p in inner)
         value = _of_row(t, var)
         return any(part == name and value == v and conditions <= own for name, conditions, v in self.known)
 
@@ -187,6 +191,19 @@ def _computed(c: Comprehension, always: Collection[str]) -> Iterator[Known]:
             for t in _worked_out(c.head):
                 if free_vars(t) == {var}:
                     yield rel.name, conditions, _of_row(t, var)
+
+
+def _computed_of_joins(c: Comprehension) -> Iterator[str]:
+    types = c.variables()
+    if len(types) > 1:
+        rows = evolve(c, head=Tuple(()))
+        yield from (_of_join(rows, t) for t in _worked_out(c.head) if not is_total(t, types) and len(free_vars(t)) > 1)
+
+
+def _of_join(rows: Comprehension, *of: Elem) -> str:
+    """The name of the map of what is ``of`` joined rows, as they are stored."""
+    generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in rows.generators)
+    return named(evolve(rows, generators=generators), Columns.of(of, ())).map.name
 
 
 def _worked_out(t: Elem) -> Iterator[Call]:
@@ -319,8 +336,7 @@ def in_one_order(c: Comprehension, columns: Columns) -> tuple[Generator, ...]:
 
 def joined_rows(c: Comprehension) -> str:
     """What rows a product joins, whatever it makes of them: equal products give equal texts."""
-    rows = evolve(c, generators=tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators), head=Tuple(()))
-    return named(rows, Columns.of((), ())).map.name
+    return _of_join(evolve(c, head=Tuple(())))
 
 
 def map_of(c: Comprehension, factors: Sequence[Sequence[str]]) -> Map:

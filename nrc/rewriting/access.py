@@ -424,7 +424,9 @@ def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | No
     """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values."""
     late = {r.var for r in steps if _is_late(r)}
     near = any(_is_one(r) or (r.via and _of_bag(r)) for r in steps)
-    keys = [0 if near and r.var in late else len(r.keys) for r in steps]
+    others = any(r.via and all(_held(r)) for r in steps)
+    wait = {r.var for r in steps if (near and r.var in late) or (others and not all(_held(r)))}
+    keys = [0 if r.var in wait else len(r.keys) for r in steps]
     asked = [(bool(r.via), r.placed and r.var in leads, n, _is_answer(r)) for n, r in zip(keys, steps, strict=True)]
     own = [(told(r.keys), sum(_held(r)), r.var not in late) for r in steps]
     worth = [(*o, last in r.via, r.var in lies, r.placed) for o, r in zip(own, steps, strict=True)]

@@ -8,7 +8,7 @@ changes a multiplicity, and one that is not used may be left out.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, EnumType
-from typing import Literal, TypeGuard
+from typing import Literal, Self, TypeGuard
 
 from attrs import evolve, frozen
 
@@ -133,9 +133,16 @@ def enclose(binds: tuple[Bind, ...], result: Reading) -> Reading:
         case BagTerm(expr):
             return evolve(result, expr=wrap(binds, expr))
         case Element():
-            return evolve(result, binds=_once((*binds, *result.binds)))
+            return under(binds, result)
+        case Static(Known() as known):
+            return Static(known.enclosed(binds))
         case Untyped() | Static():
             return result
+
+
+def under(binds: tuple[Bind, ...], value: Element) -> Element:
+    """``value`` in the scope of ``binds``."""
+    return evolve(value, binds=_once((*binds, *value.binds)))
 
 
 def project(of: Element, name: str) -> Element:
@@ -159,6 +166,10 @@ class Known(ABC):
     @property
     @abstractmethod
     def makes(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def enclosed(self, binds: tuple[Bind, ...]) -> Self:
+        """The same in the scope of ``binds``."""
 
 
 def describe(reading: Reading) -> str:

@@ -11,6 +11,7 @@ from support.in_order import in_order
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.vector import joins
 
 START, WEEK = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.timedelta(weeks=1)
 FULL = 9
@@ -140,6 +141,67 @@ def test_batches_read_what_they_find_and_nothing_is_said_to_be_read_whole(folder
             for f in views:
                 assert in_order(db.view(f.__name__).rows()) == in_order(f([*events.values()])), f.__name__
         assert db.verify(deep=True).ok
+
+
+def near(E: Bag[Event]) -> list[Any]:
+    """A window of the rows that agree in what is computed."""
+    return [
+        {"id": e.id, "n": len([f for f in E if f.mail.lower() == e.mail.lower() and e.n - 400 < f.n <= e.n])} for e in E
+    ]
+
+
+def running(E: Bag[Event]) -> list[Any]:
+    """Running totals in the groups of a key that is computed."""
+    return [
+        {"mail": m, "es": [{"id": e.id, "n": sum(f.n for f in es if (f.at, f.id) <= (e.at, e.id))} for e in es]}
+        for m, es in rn.group_by(E, lambda e: e.mail.lower())
+    ]
+
+
+def ranked(E: Bag[Event]) -> list[Any]:
+    """Places that ties share, of rows that have a name."""
+    rows = [{"id": e.id, "mail": e.mail.lower(), "n": e.n} for e in E]
+    return [
+        {"id": e["id"], "x": 1 + len({f["n"] for f in rows if f["mail"] == e["mail"] and f["n"] > e["n"]})}
+        for e in rows
+    ]
+
+
+def test_windows_of_rows_that_agree_in_what_is_computed(folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 2,000 rows, of which eight agree: few are read, and nowhere all are put beside all."""
+    random, made = Random(1), list[int]()
+    fulfilling = joins.Joins._fulfilling
+
+    def listening(self: Any, binding: Any, *others: Any) -> Any:
+        made.append(len(binding))
+        return fulfilling(self, binding, *others)
+
+    monkeypatch.setattr(joins.Joins, "_fulfilling", listening)
+    event = lambda n: Event(n, random.choice("mM") + str(random.randrange(250)), random.randrange(1_000), START, True)  # noqa: E731
+    events = {n: event(n) for n in range(2_000)}
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("E", Event, key="id")
+        db.load("E", [*events.values()])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for f in (near, running, ranked):
+                db.create(rn.view(f))
+        assert max(made) < 40_000
+        for i in range(4):
+            gone, events[3_000 + i] = random.choice([*events]), event(3_000 + i)
+            with db.batch(policy="strict") as b:
+                b.insert("E", [events[3_000 + i]])
+                b.delete_key("E", id=gone)
+            del events[gone]
+            assert b.report.rows_read < 200, b.report
+        every = [*events.values()]
+        assert in_order(db.view("running").rows()) == in_order(running(every))
+        by_mail: dict[str, list[Event]] = {}
+        for e in every:
+            by_mail.setdefault(e.mail.lower(), []).append(e)
+        for f in (near, ranked):
+            assert in_order(db.view(f.__name__).rows()) == in_order([r for es in by_mail.values() for r in f(es)])
+        assert db.verify().ok
 
 
 @rn.record

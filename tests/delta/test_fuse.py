@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from support.choices import Choices
 from support.laws import law
 from support.programs import check_law_6
@@ -14,6 +15,8 @@ from ripplenest.delta.groups.fuse import fuse, fuse_dict
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -155,3 +158,20 @@ def test_coverage() -> None:
     if COUNTS:
         assert COUNTS["fused"] > COUNTS["terms"] / 3 and COUNTS["groups"] - COUNTS["fused"] > COUNTS["terms"], COUNTS
         assert COUNTS["named"] > 5 and COUNTS["of some rows"] > many(9, 150), COUNTS
+
+
+TWICE = (
+    "for {0} in fold[{0}](y in (for j in R where j.a <=> k.{1} union sng(j)) of n: {2}) union sng(⟨n: {0}.n, k: k.{1}⟩)"
+)
+
+
+@pytest.mark.parametrize("key", ["a", "n"])
+def test_folds_of_one_name_are_two_columns(key: str) -> None:
+    """And neither is that of a key."""
+    names = Environment({"R": Record((("a", LONG), ("b", LONG)))})
+    both = " ⊎ ".join(f"({TWICE.format(site, key, fold)})" for site, fold in (("s", "sum(y.a)"), ("t", "sum(y.b)")))
+    e = parse_expr(f"for k in group[g](i in R by {key}: i.a) union ({both})", names)
+    db = {"R": BagValue({(("a", 3), ("b", 2)): 2, (("a", 4), ("b", 5)): 1})}
+    found = fuse(e)
+    assert sum(isinstance(n, Group) for n in nodes(found)) == 1
+    assert evaluate(found, db) == evaluate(e, db)

@@ -340,3 +340,24 @@ def test_a_place_in_ordered_rows_is_refused_with_the_first_rows() -> None:
     assert "got      [1:3]\n" in of(middle) and "rn.sorted(...)" in of(end) and "desc=True" in of(end)
     assert "rows of rn.top(...) by their place" in of(topped)
     assert "a row of a bag by its place" in of(plain)
+
+
+def dearest(o):
+    """A helper that names rows, and returns the first of them as a whole."""
+    dear = [x for x in o.lines if x.price > 1]
+    return max(dear, key=by_price)
+
+
+def dearest_or_none(o):
+    dear = [x for x in o.lines if x.price > 1]
+    first = sorted(dear, key=by_price)[0] if dear else None
+    return first
+
+
+def named_rows(O: Bag[Order]):
+    return [{"key": o.key, "part": dearest(o).part, "none": dearest_or_none(o) is None} for o in O if o.who > 0]
+
+
+def test_helpers_return_the_first_of_rows_that_they_name() -> None:
+    order = Order(1, 1, [Line("a", 1), Line("b", 3), Line("c", 2)])
+    assert view(named_rows)([order]) == [{"key": 1, "part": "b", "none": False}]

@@ -19,6 +19,7 @@ from ripplenest.nrc.surface.python.aggregates import Apply, arguments, extreme_v
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
+    Bind,
     Element,
     Known,
     Reading,
@@ -28,6 +29,7 @@ from ripplenest.nrc.surface.readings import (
     is_bag,
     merge,
     project,
+    wrap,
 )
 from ripplenest.nrc.syntax import For, Sng, Tuple, Var
 from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat, optional, places
@@ -57,6 +59,9 @@ class Row(Known):
 
     def at(self, name: str) -> "Row":
         return evolve(self, path=(*self.path, name))
+
+    def enclosed(self, binds: tuple[Bind, ...]) -> "Row":
+        return evolve(self, bag=evolve(self.bag, expr=wrap(binds, self.bag.expr)))
 
 
 def read(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:

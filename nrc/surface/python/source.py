@@ -7,12 +7,13 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from types import CellType, CodeType, FunctionType
+from typing import Self
 
 from attrs import field, frozen
 
 from ripplenest.nrc.errors import RipplenestError, Unsupported
 from ripplenest.nrc.limits import check_source
-from ripplenest.nrc.surface.readings import Known
+from ripplenest.nrc.surface.readings import Bind, Known
 from ripplenest.nrc.surface.records import NotDefinedYet, resolve
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
 from ripplenest.nrc.types import Bag
@@ -99,6 +100,10 @@ class Definition(Known):
         tree = self.source.tree
         given = ", ".join(arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args))
         return (f"`{tree.name}({given})`, its rows",)
+
+    def enclosed(self, binds: tuple[Bind, ...]) -> Self:  # noqa: ARG002
+        """It reads its own parameters alone."""
+        return self
 
 
 def _filled(cell: CellType) -> bool:

@@ -7,7 +7,7 @@ from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python.scalars import apply, fold, literal, settle
-from ripplenest.nrc.surface.readings import Element, Known, Reading, Static, describe
+from ripplenest.nrc.surface.readings import Bind, Element, Known, Reading, Static, describe, under
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base
 
@@ -28,6 +28,10 @@ class Span(Known):
 
     micros: Element
     days: Element | None
+
+    def enclosed(self, binds: tuple[Bind, ...]) -> "Span":
+        days = None if self.days is None else under(binds, self.days)
+        return Span(under(binds, self.micros), days)
 
 
 def of(reading: Reading) -> Span | None:
