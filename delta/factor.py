@@ -197,7 +197,7 @@ def _computed_of_joins(c: Comprehension) -> Iterator[str]:
     types = c.variables()
     if len(types) > 1:
         rows = evolve(c, head=Tuple(()))
-        yield from (_of_join(rows, t) for t in _worked_out(c.head) if not is_total(t, types) and len(free_vars(t)) > 1)
+        yield from (_of_join(rows, t) for t in _worked_out(c.head) if not is_total(t, types))
 
 
 def _of_join(rows: Comprehension, *of: Elem) -> str:
