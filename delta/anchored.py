@@ -18,24 +18,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve
 
 from ripplenest.delta.factor import Computed
+from ripplenest.nrc.functions.signatures import are_alike
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.equations import EQUALITIES
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Call, Elem
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Type
+from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import free_vars
 
 
 def anchored(c: Comprehension, known: Computed) -> Comprehension:
-    """A product of a delta whose computed values are compared with its updates, where others equate them."""
+    """A product of a delta whose computed values are compared with its updates, where others equate them; not of
+    different types, as some decimals cannot be compared."""
     updates = frozenset(var for var, rel in c.generators if rel.at is At.DELTA)
     conditions, types = list(c.conditions), c.variables()
     for i, condition in enumerate(conditions):
         others = [t for t in conditions[:i] + conditions[i + 1 :] if _is_safe(t, c, known)]
-        found = (t for t in _anchored(condition, updates, others) if _is_comparable(t, types))
+        found = (t for t in _anchored(condition, updates, others) if are_alike(*_types(t, types)))
         conditions[i] = next(found, condition)
     return evolve(c, conditions=tuple(conditions))
+
+
+def _types(t: Call, types: Mapping[str, Type]) -> tuple[Type, Type]:
+    """The types of what ``t`` compares."""
+    one, other = t.args
+    return elem_type(one, types), elem_type(other, types)
 
 
 def _anchored(condition: Elem, updates: frozenset[str], others: Sequence[Elem]) -> Iterator[Call]:
@@ -67,10 +75,3 @@ def _equal(condition: Elem) -> Iterator[tuple[Elem, Elem]]:
 def _is_safe(t: Elem, c: Comprehension, known: Computed) -> bool:
     """Whether all rows have what ``t`` compares: that two have no value fails where a comparison with a third has."""
     return isinstance(t, Call) and all(known.has(side, c, free_vars(side)) for side in t.args)
-
-
-def _is_comparable(t: Call, types: Mapping[str, Type]) -> bool:
-    """Whether both sides are of one type: some decimals cannot be compared."""
-    one, other = (elem_type(side, types) for side in t.args)
-    assert isinstance(one, Base) and isinstance(other, Base)  # what is computed is of a base type, and what equals it
-    return evolve(one, nullable=False) == evolve(other, nullable=False)

@@ -253,7 +253,7 @@ def _with_maps(
     for factor in factors(c, part, m, asked):
         if factor.map.name in wanted and factor.variables <= found.variables().keys():
             found = substituted(found, factor, m)
-    return found != c, found
+    return found is not c, found
 
 
 def _in_all_ways(

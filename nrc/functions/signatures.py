@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ripplenest.nrc.types import BOOL, Base, join, nullable
+from ripplenest.nrc.types import BOOL, Base, Type, join, nullable
 from ripplenest.nrc.values import MAX_DIGITS
 
 Rule = Callable[[Sequence[Base]], Base | None]
@@ -101,6 +101,11 @@ def if_(args: Sequence[Base]) -> Base | None:
 def logic(args: Sequence[Base]) -> Base | None:
     result = fixed(BOOL, "bool", "bool")(args)
     return None if result is None else maybe_null(result, any(t.nullable for t in args))
+
+
+def are_alike(a: Type, b: Type) -> bool:
+    """Whether both are one base type, but for NULL."""
+    return isinstance(a, Base) and isinstance(b, Base) and maybe_null(a, True) == maybe_null(b, True)
 
 
 def maybe_null(t: Base, flag: bool) -> Base:

@@ -26,7 +26,7 @@ def within_computed(conditions: Iterable[Elem], own: AbstractSet[str]) -> Iterat
     calls = (n for c in asked for n in nodes(c) if isinstance(n, Call) and n.fn in SWAPPED)
     compared = any(_is_apart(x, y, own) for n in calls for x, y in (n.args, n.args[::-1]))
     equal = (t for t in asked if isinstance(t, Call) and t.fn in EQUALITIES)
-    equated = [(x, y) for t in equal for x, y in (t.args, t.args[::-1]) if _is_apart(x, y, own)]
+    equated = [(x, y) for t in equal for x, y in (t.args, t.args[::-1]) if _is_apart(x, y, own) and free_vars(y)]
     if compared and not any(column_of(x) is not None and column_of(y) is not None for x, y in equated):
         yield from equated
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
+from ripplenest.nrc.functions.signatures import are_alike
 from ripplenest.nrc.rewriting.equations import EQUALITIES
-from ripplenest.nrc.types import Base
 from ripplenest.plan.product import Col, Key, Op, Scalar, Step, sources_of
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.join import TIMES, WORTH
@@ -35,13 +35,9 @@ def _equated(binding: Binding, step: Step) -> Iterator[tuple[Scalar, Scalar, boo
     """What is computed of rows alone, what it equals of others that were read, and whether NULL equals NULL."""
     for t in step.ready:
         match t:
-            case Op(fn, (a, b)) if fn in EQUALITIES and _plain(a.type) == _plain(b.type):
+            case Op(fn, (a, b)) if fn in EQUALITIES and are_alike(a.type, b.type):
                 for own, other in ((a, b), (b, a)):
                     read = sources_of(other)
                     is_known = bool(read) and all(map(binding.reads, read))
                     if is_known and sources_of(own) == {step.source} and not isinstance(own, Col):
                         yield own, other, fn == "same"
-
-
-def _plain(t: Base) -> Base:
-    return evolve(t, nullable=False)

@@ -307,3 +307,38 @@ def test_what_holds_a_bag_is_read_before_what_has_a_number_like_it(tmp_path: Pat
             read.append(b.report.rows_read)
             assert db.verify(deep=True).ok
     assert read[0] == read[1] <= 20
+
+
+@rn.record
+class Said:
+    id: int
+    kind: str
+    user: str
+    at: int
+
+
+@rn.view
+def of_a_kind(S: Bag[Said]):
+    """What is equal to a constant says nothing of which rows agree."""
+    return [{"id": s.id, "n": len([t for t in S if t.kind.lower() == "a" and t.at <= s.at])} for s in S]
+
+
+@rn.view
+def of_a_user(S: Bag[Said]):
+    """A column that both have finds the rows that agree."""
+    return [
+        {"id": s.id, "n": len([t for t in S if t.user == s.user and t.kind.lower() == s.kind.lower() and t.at <= s.at])}
+        for s in S
+    ]
+
+
+@rn.view
+def of_alike(S: Bag[Said]):
+    return [{"id": s.id, "n": len([t for t in S if t.user.lower() == s.user.lower() and t.at <= s.at])} for s in S]
+
+
+def test_rows_that_agree_only_in_what_is_computed_are_in_its_order() -> None:
+    """Where some column says it, or a constant is all that it equals, no map has all rows again."""
+    for view, wanted in ((of_a_kind, 0), (of_a_user, 0), (of_alike, 1)):
+        maps = compiling.compile_view(view.query, compiling.Options()).program.maps
+        assert sum(m.kind is MapKind.JOINED for m in maps) == wanted, view.name
