@@ -22,7 +22,7 @@ from ripplenest.nrc.functions.signatures import are_alike
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.rewriting.equations import EQUALITIES
 from ripplenest.nrc.rewriting.normal import Comprehension
-from ripplenest.nrc.syntax import At, Call, Elem
+from ripplenest.nrc.syntax import At, Call, Elem, IsSite, OutL
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import free_vars
@@ -48,6 +48,8 @@ def _types(t: Call, types: Mapping[str, Type]) -> tuple[Type, Type]:
 
 def _anchored(condition: Elem, updates: frozenset[str], others: Sequence[Elem]) -> Iterator[Call]:
     match condition:
+        case Call("eq" | "same", (OutL() | IsSite(), OutL() | IsSite())):
+            return  # so labels are told to be equal, and with them places
         case Call("eq" | "same" as fn, (a, b)) if not free_vars(condition) & updates:
             for own, other in ((a, b), (b, a)):
                 told = _told(other, updates, others)

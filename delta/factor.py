@@ -72,7 +72,7 @@ def _with_computed(c: Comprehension, asked: "Computed") -> Iterator[tuple[frozen
             yield component, asked.keys(c, component)
         rest = [var for var, _ in c.generators if var in component - totals] if len(component) > 1 else []
         for alone in (frozenset((var,)) for var in rest):
-            if computed := asked.keys(c, alone):
+            if computed := tuple(t for t in asked.keys(c, alone) if isinstance(t, Call)):  # parts of labels tell places
                 yield alone, computed
 
 

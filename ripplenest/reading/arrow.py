@@ -56,7 +56,7 @@ class NestedColumns:
 
     def nested(self, rows: Rows) -> pa.RecordBatch:
         """Flat ``rows``, nested, each as often as it is there. Raises EvaluationError."""
-        flat = Input(rows)
+        flat = Input.of(rows)
         return self._batch(flat, _repeated(np.arange(len(flat)), flat.weights, self._shape.where))
 
     def values(self, rows: Rows) -> pa.Array:
@@ -91,7 +91,7 @@ class NestedColumns:
 
     def _input(self, table: str) -> Input:
         if table not in self._inputs:
-            self._inputs[table] = Input(self._tables.scan(table))
+            self._inputs[table] = Input.of(self._tables.scan(table))
         return self._inputs[table]
 
     def _value(self, a: Type, flat: Type, leaves: Sequence[pa.Array], n: int, path: Path) -> pa.Array:
@@ -177,8 +177,8 @@ class NestedColumns:
             return self._input(d.table)
         types = base_types(d.stored)
         if not len(asked[0]):
-            return Input(Rows.empty(types))
-        return Input(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types[: d.label_width], asked)))
+            return Input.of(Rows.empty(types))
+        return Input.of(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types[: d.label_width], asked)))
 
 
 def nested_whole(shape: OutputShape, tables: Readable) -> tuple[pa.Array, Places]:

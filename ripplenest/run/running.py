@@ -126,7 +126,7 @@ def _between(run: Run, m: PlannedMap, p: Product, r: Running, near: _Near) -> It
 
 
 def _input(types: Types, table: pa.Table) -> Input:
-    return Input(Rows(types, table=table, summed=True))
+    return Input.of(Rows(types, table=table, summed=True))
 
 
 def _held(run: Run, m: PlannedMap, near: _Near, went: Rows) -> Rows | None:

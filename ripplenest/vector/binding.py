@@ -27,11 +27,8 @@ SAFE = 2**31  # weights whose products stay within 64 bits
 class Input:
     """The rows of one source, each once, with an index for each of the columns that it was looked up by."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._begin(rows.consolidated().arrow())
-
-    def _begin(self, table: pa.Table) -> None:
-        self.table = table
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table  # of which the last column are weights
         *self.columns, weights = (c.combine_chunks() for c in self.table.columns)
         self.weights: Weights = weights.to_numpy()
         self._indexes: dict[tuple[int, ...], Index] = {}
@@ -44,7 +41,7 @@ class Input:
         """The input that ``rows`` are, the same for whoever asks: who looks up which keys they ask for, and who joins
         them then."""
         once = rows.consolidated()
-        return once.once("input", lambda: cls(once))
+        return once.once("input", lambda: cls(once.arrow()))
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -67,7 +64,7 @@ class Input:
             table, at = self.table, len(self.columns)
             for i, c in enumerate(found):
                 table = table.add_column(at + i, f"c{at + i}", c.values)
-            self._computed[scalars] = None if any(c.failed is not None for c in found) else _input_of(table)
+            self._computed[scalars] = None if any(c.failed is not None for c in found) else Input(table)
         return self._computed[scalars]
 
     def index(self, columns: tuple[int, ...]) -> Index:
@@ -80,13 +77,6 @@ class Input:
         if (columns, by) not in self._banded:
             self._banded[columns, by] = Banded.of(self.table, columns, by)
         return self._banded[columns, by]
-
-
-def _input_of(table: pa.Table) -> Input:
-    """Rows that are there once."""
-    found = Input.__new__(Input)
-    found._begin(table)
-    return found
 
 
 class Binding:

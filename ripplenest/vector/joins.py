@@ -184,4 +184,4 @@ def _is_own(s: Scalar) -> bool:
 def _table(members: Sequence[tuple[Const, ...]]) -> Input:
     """The constants of each of ``members``, after its number."""
     types = (LONG, *(c.type for c in members[0]))
-    return Input(Rows.of_pairs(types, [((i, *(c.value for c in own)), 1) for i, own in enumerate(members)]))
+    return Input.of(Rows.of_pairs(types, [((i, *(c.value for c in own)), 1) for i, own in enumerate(members)]))

@@ -216,7 +216,7 @@ def test_what_is_looked_at_is_what_fits(c: Choices) -> None:
     (p,) = lower(Comprehension(generators, tuple(conditions), Lit(1, LONG)), LONG)
     stored = intervals if kind == "interval" else points
     types = (LONG, KEY, KEY)
-    a, b = (Input(Rows.of_counts(types, Counter(rows))) for rows in (asking, stored))
+    a, b = (Input.of(Rows.of_counts(types, Counter(rows))) for rows in (asking, stored))
     with pytest.MonkeyPatch.context() as patch:
         always(patch)
         found = join.many(Binding.of(0, a), p.steps[1], b)
