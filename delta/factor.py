@@ -165,7 +165,7 @@ class Computed:
 
     def has(self, t: Elem, c: Comprehension, component: frozenset[str]) -> bool:
         """Whether ``t`` has a value for all rows of a component, whatever these are joined with."""
-        return is_total(t, c.variables()) or self._has(t, c, component)
+        return is_total(t, c.variables()) or (bool(component) and self._has(t, c, component))
 
     def _is_one(self, var: str, columns: Iterable[Elem], c: Comprehension) -> bool:
         rel = next(rel for v, rel in c.generators if v == var)

@@ -27,12 +27,14 @@ KNOWN = Computed()
 
 
 def computed(c: Choices, var: str) -> Elem:
-    """A column of ``var``, or what is computed of some, which may fail."""
+    """A column of ``var``, or what is computed of some, which may fail, or of nothing."""
     found = (
         Call("coalesce", (path(var, "b"), Lit(0, LONG))),
         Call("quotient_long", (path(var, "c"), Lit(2, LONG))),
         Call("quotient_long", (Lit(4, LONG), path(var, "a"))),
     )
+    if c.one_in(12):
+        return Call("quotient_long", (Lit(4, LONG), Lit(0, LONG)))
     return c.pick((path(var, "a"), path(var, "b"), path(var, "b"), *found))
 
 
