@@ -54,8 +54,11 @@ def edge(c: Elem, by: Elem, descending: bool, types: Mapping[str, Type]) -> tupl
     return None, False
 
 
-def _as_wide(value: Elem, t: Type, types: Mapping[str, Type]) -> Elem:
-    """A decimal of fewer digits as one of the type ``t`` of other decimals, by a sum with 0; else as it is."""
+def _as_wide(value: Elem, t: Type, types: Mapping[str, Type]) -> Elem | None:
+    """A decimal of fewer digits as one of the type ``t`` of other decimals, by a sum with 0; else as it is. None where
+    nobody knows how many it has, of what reads other rows than these."""
+    if not free_vars(value) <= types.keys():
+        return None if isinstance(t, Base) and t.kind == "decimal" else value
     own = elem_type(value, types)
     match own, t:
         case Base("decimal", _, p, s), Base("decimal", _, most, scale) if p - s < most - scale and s <= scale:

@@ -3,11 +3,16 @@
 import datetime as dt
 import operator
 from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from random import Random
 from typing import Any
 
 from support.choices import Choices
 from support.laws import law
 
+import ripplenest as rn
+from ripplenest import Bag
 from ripplenest.nrc.interpret import elem
 from ripplenest.nrc.rewriting.ends import edge
 from ripplenest.nrc.rewriting.exact import exact_elem
@@ -75,3 +80,39 @@ def test_enough_was_met() -> None:
         assert all(COUNTS[kind] > 200 for kind in (*VALUES, "closed")), COUNTS
         assert COUNTS["open"] > 100, COUNTS
         assert COUNTS["clipped"] > 50 and COUNTS["nothing"] > 20 and COUNTS["before"] > COUNTS["behind"] / 2, COUNTS
+
+
+@rn.record
+class Held:
+    id: int
+    g: int
+    n: int
+    d: rn.Decimal[8, 2]
+
+
+@rn.view
+def below_the_first(R: Bag[Held], S: Bag[Held]):
+    """What is compared is of first rows, and of no stored one."""
+    return [
+        {
+            "n": max((r.n for r in R if r.n < first.n and r.id != s.id), default=None),
+            "d": max((r.d for r in R if r.d < first.d and r.id != s.id), default=None),
+        }
+        for s in S
+        for first in rn.top(1, [x for x in S if x.g == s.g], key=lambda x: x.n)
+    ]
+
+
+def test_what_is_compared_may_be_of_first_rows(tmp_path: Path) -> None:
+    chance = Random(2)
+    with rn.open(tmp_path / "state", engine="local") as db:
+        for name in "RS":
+            db.relation(name, Held, key="id")
+        db.create(below_the_first)
+        for _ in range(12):
+            with db.batch() as b:
+                for name in "RS":
+                    d = Decimal(chance.randrange(9)).scaleb(-1)
+                    b.upsert(name, [Held(chance.randrange(9), chance.randrange(2), chance.randrange(8), d)])
+            assert db.verify(deep=True).ok
+        assert len(db.view("below_the_first").rows()) > 3
