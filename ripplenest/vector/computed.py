@@ -21,10 +21,12 @@ from ripplenest.vector.join import TIMES, WORTH
 def with_computed(binding: Binding, step: Step, rows: Input) -> tuple[Step, Input]:
     """``step`` and the rows that it reads, with keys for what is computed of them where that is worth it. Law: with its
     conditions it makes the combinations of ``step``."""
-    together = len(binding) * rows.crowd(step.columns)
-    is_worth = not step.place and together >= max(WORTH, TIMES * len(rows))
-    asked = {own: (other, same) for own, other, same in _equated(binding, step)} if is_worth else {}
-    computed = rows.computed(step.source, tuple(asked)) if asked else None
+    if step.place or len(binding) * len(rows) < WORTH:
+        return step, rows
+    asked = {own: (other, same) for own, other, same in _equated(binding, step)}
+    if not asked or len(binding) * rows.crowd(step.columns) < max(WORTH, TIMES * len(rows)):
+        return step, rows
+    computed = rows.computed(step.source, tuple(asked))
     if computed is None:
         return step, rows
     keys = (Key(i, other, same) for i, (other, same) in enumerate(asked.values(), len(rows.columns)))

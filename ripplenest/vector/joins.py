@@ -93,7 +93,7 @@ class Joins:
                     yield from Joins(self._room, self._inputs)._rows(p, sources, part, i)
                     self._room.release()
                 return
-            binding = self._read(p, binding, step, sources, None)
+            binding = self._fulfilling(self._combinations.extended(binding, *asked), p, step.ready, None)
         binding = self._ended(p, binding, None)
         if len(binding):
             yield head(p, binding)
