@@ -20,12 +20,14 @@ from attrs import evolve
 from ripplenest.delta.factor import Computed
 from ripplenest.nrc.functions.signatures import are_alike
 from ripplenest.nrc.paths import column_of
-from ripplenest.nrc.rewriting.equations import EQUALITIES
+from ripplenest.nrc.rewriting.equations import EQUALITIES, equations
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Call, Elem, IsSite, OutL
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import free_vars
+
+Equal = tuple[Elem, Elem]
 
 
 def anchored(c: Comprehension, known: Computed) -> Comprehension:
@@ -34,8 +36,9 @@ def anchored(c: Comprehension, known: Computed) -> Comprehension:
     updates = frozenset(var for var, rel in c.generators if rel.at is At.DELTA)
     conditions, types = list(c.conditions), c.variables()
     for i, condition in enumerate(conditions):
-        others = [t for t in conditions[:i] + conditions[i + 1 :] if _is_safe(t, c, known)]
-        found = (t for t in _anchored(condition, updates, others) if are_alike(*_types(t, types)))
+        others = tuple(t for t in conditions[:i] + conditions[i + 1 :] if _is_safe(t, c, known))
+        equal = [*equations(evolve(c, conditions=others), EQUALITIES)]
+        found = (t for t in _anchored(condition, updates, equal) if are_alike(*_types(t, types)))
         conditions[i] = next(found, condition)
     return evolve(c, conditions=tuple(conditions))
 
@@ -46,32 +49,26 @@ def _types(t: Call, types: Mapping[str, Type]) -> tuple[Type, Type]:
     return elem_type(one, types), elem_type(other, types)
 
 
-def _anchored(condition: Elem, updates: frozenset[str], others: Sequence[Elem]) -> Iterator[Call]:
+def _anchored(condition: Elem, updates: frozenset[str], equal: Sequence[Equal]) -> Iterator[Call]:
     match condition:
         case Call("eq" | "same", (OutL() | IsSite(), OutL() | IsSite())):
             return  # so labels are told to be equal, and with them places
         case Call("eq" | "same" as fn, (a, b)) if not free_vars(condition) & updates:
             for own, other in ((a, b), (b, a)):
-                told = _told(other, updates, others)
+                told = _told(other, updates, equal)
                 if free_vars(own) and told is not None and not (column_of(own) and column_of(told)):
                     yield Call(fn, (own, told))
 
 
-def _told(t: Elem, updates: frozenset[str], conditions: Sequence[Elem]) -> Elem | None:
+def _told(t: Elem, updates: frozenset[str], equal: Sequence[Equal]) -> Elem | None:
     """What of the updates ``t`` is equal to, by way of others, the nearest first."""
     todo = [t]
     for known in todo:
-        for other in (b for c in conditions for a, b in _equal(c) if a == known and b not in todo):
+        for other in (b for a, b in equal if a == known and b not in todo):
             if free_vars(other) and free_vars(other) <= updates:
                 return other
             todo.append(other)
     return None
-
-
-def _equal(condition: Elem) -> Iterator[tuple[Elem, Elem]]:
-    match condition:
-        case Call(fn, (a, b)) if fn in EQUALITIES:
-            yield from ((a, b), (b, a))
 
 
 def _is_safe(t: Elem, c: Comprehension, known: Computed) -> bool:

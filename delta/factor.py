@@ -146,7 +146,7 @@ class Computed:
 
     @classmethod
     def of(cls, maps: Iterable[Map], unique: Keys) -> "Computed":
-        """By products that read one part alone, or beside maps whose one row is always there."""
+        """By products that read one part alone, or beside maps whose one row is always there; and by joins."""
         known = tuple(maps)
         always = {m.name for m in known if m.products and not any(c.generators or c.conditions for c in m.products)}
         products = [c for m in known for c in m.products]

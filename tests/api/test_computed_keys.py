@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from support.in_order import in_order
+from support.joining import combinations
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.vector import joins
 
 START, WEEK = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.timedelta(weeks=1)
 FULL = 9
@@ -169,14 +169,7 @@ def ranked(E: Bag[Event]) -> list[Any]:
 
 def test_windows_of_rows_that_agree_in_what_is_computed(folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 2,000 rows, of which eight agree: few are read, and nowhere all are put beside all."""
-    random, made = Random(1), list[int]()
-    fulfilling = joins.Joins._fulfilling
-
-    def listening(self: Any, binding: Any, *others: Any) -> Any:
-        made.append(len(binding))
-        return fulfilling(self, binding, *others)
-
-    monkeypatch.setattr(joins.Joins, "_fulfilling", listening)
+    random, made = Random(1), combinations(monkeypatch)
     event = lambda n: Event(n, random.choice("mM") + str(random.randrange(250)), random.randrange(1_000), START, True)  # noqa: E731
     events = {n: event(n) for n in range(2_000)}
     with rn.open(folder / "state", engine="local") as db:

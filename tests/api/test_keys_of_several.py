@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from support.in_order import in_order
+from support.joining import combinations
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.vector import joins
 
 SMALL, LARGE = 100, 900
 
@@ -139,14 +139,7 @@ def test_batches_read_what_they_find(folder, size: int) -> None:
 
 def test_creating_puts_no_row_beside_all_others(folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Combinations are counted, of any step."""
-    random, made = Random(3), list[int]()
-    fulfilling = joins.Joins._fulfilling
-
-    def listening(self: Any, binding: Any, *others: Any) -> Any:
-        made.append(len(binding))
-        return fulfilling(self, binding, *others)
-
-    monkeypatch.setattr(joins.Joins, "_fulfilling", listening)
+    random, made = Random(3), combinations(monkeypatch)
     with rn.open(folder / "state", engine="local") as db:
         db.relation("B", Booking, key="id", keys={"legs": "no", "people": "no"})
         db.relation("S", Stock, key="id")

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from support.choices import Choices
 from support.edges import EDGES, L_MAX, L_MIN
+from support.joining import rows_of
 from support.laws import law
 from support.sizes import many as times
 
@@ -104,16 +105,6 @@ def random_rows(c: Choices, t: Base, wide: Base | None = None) -> Rows:
         for _ in range(1 + c.number(8))
     ]
     return consolidated({"": Rows.of_pairs((KEY, t, t, *([wide] if wide else [])), made)})[""]
-
-
-def rows_of(p: Product, inputs: Sequence[Rows]) -> dict[Row, int] | None:
-    """What the joins of this process make; None where there is no value."""
-    try:
-        tables = [table for _, table in joined([(p, inputs)], Room())]
-    except EvaluationError:
-        return None
-    types = tuple(s.type for s in p.head)
-    return Rows(types, table=pa.concat_tables([Rows.empty(types).arrow(), *tables])).counts()
 
 
 def always(patch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,19 @@
 """Rows that are joined by what is computed of them: the same rows as each with each, and few more are looked at."""
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from support.choices import Choices
 from support.edges import EDGES
+from support.joining import combinations, rows_of
 from support.laws import law
 from support.sizes import many
 
 from ripplenest.data.columnar import consolidated
 from ripplenest.data.room import Room
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Rel, Tuple, Var
@@ -63,16 +62,6 @@ def random_rows(c: Choices, t: Base) -> Rows:
     return consolidated({"": Rows.of_pairs((KEY, t, t), made)})[""]
 
 
-def rows_of(p: Product, inputs: Sequence[Rows]) -> dict[Row, int] | None:
-    """None where there is no value."""
-    try:
-        tables = [table for _, table in joined([(p, inputs)], Room())]
-    except EvaluationError:
-        return None
-    types = tuple(s.type for s in p.head)
-    return Rows(types, table=pa.concat_tables([Rows.empty(types).arrow(), *tables])).counts()
-
-
 @pytest.mark.parametrize("t", EDGES, ids=str)
 @law(examples=many(40, 1500))
 def test_by_what_is_computed(t: Base, c: Choices) -> None:
@@ -107,21 +96,13 @@ def test_coverage() -> None:
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS
 
 
-@pytest.mark.parametrize("rows", [1_000])
-def test_few_combinations_are_made(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_combinations_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a thousand rows and a thousand others, and not a million."""
     row = Record((("k", LONG),))
     half = [Call("quotient_long", (Proj(Var(name), "k"), Lit(2, LONG))) for name in "ab"]
     head = Tuple((("a", Proj(Var("a"), "k")), ("b", Proj(Var("b"), "k"))))
     made = Record((("a", LONG), ("b", LONG)))
     (p,) = lower(Comprehension(tuple((n, Rel(n, row)) for n in "ab"), (Call("eq", tuple(half)),), head), made)
-    inputs = [Rows.of_pairs((LONG,), [((i,), 1) for i in range(rows)]) for _ in "ab"]
-    asked: list[int] = []
-    fulfilling = joins.Joins._fulfilling
-
-    def listening(self: Any, binding: Any, *others: Any) -> Any:
-        asked.append(len(binding))
-        return fulfilling(self, binding, *others)
-
-    monkeypatch.setattr(joins.Joins, "_fulfilling", listening)
-    assert sum(table.num_rows for _, table in joined([(p, inputs)], Room())) == max(asked) == 2 * rows
+    inputs = [Rows.of_pairs((LONG,), [((i,), 1) for i in range(1_000)]) for _ in "ab"]
+    asked = combinations(monkeypatch)
+    assert sum(table.num_rows for _, table in joined([(p, inputs)], Room())) == max(asked) == 2_000
