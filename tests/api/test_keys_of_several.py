@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.combinations import combinations
 from support.in_order import in_order
-from support.joining import combinations
 
 import ripplenest as rn
 from ripplenest import Bag, errors

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from attrs import evolve
 from support.choices import Choices
+from support.combinations import rows_of
 from support.edges import EDGES, L_MAX, L_MIN
-from support.joining import rows_of
 from support.laws import law
 from support.sizes import many as times
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from support.choices import Choices
+from support.combinations import combinations, rows_of
 from support.edges import EDGES
-from support.joining import combinations, rows_of
 from support.laws import law
 from support.sizes import many
 
