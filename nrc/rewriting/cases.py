@@ -46,7 +46,7 @@ from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, may_be_null
 from ripplenest.nrc.walk import at_sites, canonical, free_vars, nodes, read_by, rebuild, replace_elem, replace_part
 
-LIMITED = 6  # cases by what rows look up: that changes seldom, and all cases are asked of each row that comes
+LIMITED = 8  # cases by what rows look up, as of two limits that may be NULL: all are asked of each row that comes
 EQUAL = ("eq", "ne", "same")
 CHOICES = ("if", "and", "or", "not", "coalesce", *SWAPPED)
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``

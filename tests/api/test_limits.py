@@ -25,6 +25,7 @@ class Value:
     test: int
     value: int
     other: int | None
+    day: int | None = None
 
 
 @rn.record
@@ -42,6 +43,8 @@ class Limit:
     lo: int
     hi: int
     least: int | None
+    first: int | None = None
+    last: int | None = None
 
 
 @rn.view
@@ -83,6 +86,15 @@ def alarms(P: Bag[Patient], L: Bag[Limit]):
 def classes(P: Bag[Patient], L: Bag[Limit]):
     return [
         {"id": p.id, "no": v.no, "is": "low" if v.value < k.lo else "high" if v.value > k.hi else "normal"}
+        for p in P for v in p.values for k in L if k.test == v.test
+    ]  # fmt: skip
+
+
+@rn.view
+def of_some(P: Bag[Patient], L: Bag[Limit]):
+    """By limits that there need not be."""
+    return [
+        {"id": p.id, "no": v.no, "is": "early" if v.day < k.first else "late" if v.day > k.last else "in time"}
         for p in P for v in p.values for k in L if k.test == v.test
     ]  # fmt: skip
 
@@ -146,7 +158,7 @@ def of_all(P: Bag[Patient], L: Bag[Limit]):
     ]  # fmt: skip
 
 
-VIEWS = (outside, of_each, alarms, classes, by_class, in_all, of_its_own, of_all)
+VIEWS = (outside, of_each, alarms, classes, of_some, by_class, in_all, of_its_own, of_all)
 COUNTS: Counter[str] = Counter()
 
 
@@ -161,12 +173,13 @@ def opened(folder: Path | str, *views: rn.View) -> Database:
 
 def patient(c: Choices, i: int) -> Patient:
     maybe = lambda: None if c.one_in(4) else c.number(7)  # noqa: E731
-    values = [Value(no, c.number(3), c.number(7), maybe()) for no in range(c.number(5))]
+    values = [Value(no, c.number(3), c.number(7), maybe(), maybe()) for no in range(c.number(5))]
     return Patient(i, c.number(5), maybe(), values)
 
 
 def limit(c: Choices, test: int) -> Limit:
-    return Limit(test, not c.one_in(3), c.number(6), c.number(7), None if c.one_in(3) else c.number(6))
+    maybe = lambda: None if c.one_in(3) else c.number(6)  # noqa: E731
+    return Limit(test, not c.one_in(3), c.number(6), c.number(7), maybe(), maybe(), maybe())
 
 
 def relations(view: rn.View) -> list[str]:
@@ -194,17 +207,17 @@ def test_enough_was_met() -> None:
 def read(folder: Path, view: rn.View, size: int) -> list[int]:
     """How many rows are read when a limit moves, by which one value goes, and when others come and go."""
     with opened(folder) as db:
-        db.load("L", [Limit(i, True, 100, 20_000, None) for i in range(3)])
-        values = lambda i: [Value(j, 1, 1_000 + 20 * i + j, 7) for j in range(5)]  # noqa: E731
-        far = [Value(10, 1, 50, 7), Value(11, 1, 50_000, 7), Value(12, 1, 102, 7)]
-        every = [*far, *(Value(100 + j, 1, 1_000 + j, 7) for j in range(size))]
+        db.load("L", [Limit(i, True, 100, 20_000, None, 100, 20_000) for i in range(3)])
+        values = lambda i: [Value(j, 1, n := 1_000 + 20 * i + j, 7, n) for j in range(5)]  # noqa: E731
+        far = [Value(10, 1, 50, 7, 50), Value(11, 1, 50_000, 7, 50_000), Value(12, 1, 102, 7, 102)]
+        every = [*far, *(Value(100 + j, 1, 1_000 + j, 7, 1_000 + j) for j in range(size))]
         db.load("P", [Patient(0, 100, 20_000, every), *(Patient(i, 0, None, values(i)) for i in range(1, size))])
         db.create(view)
         found = []
-        for moved, own in (({"lo": 105}, {"low": 105}), ({"hi": 30_000}, {"high": 30_000}), ({"lo": 90}, {"low": 90})):
+        for lower, upper in ((105, 20_000), (105, 30_000), (90, 30_000)):
             with db.batch(policy="strict") as b:
-                b.at("L", test=1).set(**moved)
-                b.at("P", id=0).set(**own)
+                b.at("L", test=1).set(lo=lower, first=lower, hi=upper, last=upper)
+                b.at("P", id=0).set(low=lower, high=upper)
             found.append(b.report.rows_read)
         with db.batch(policy="strict") as b:
             b.at("P", id=0).values.insert([Value(13, 1, 60, None)])
