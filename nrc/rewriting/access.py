@@ -32,7 +32,17 @@ from ripplenest.nrc.functions.scalars import is_strict
 from ripplenest.nrc.paths import column_of, label_columns, labels_held
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.answered import answers
-from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
+from ripplenest.nrc.rewriting.bands import (
+    Bound,
+    band,
+    beside,
+    compared,
+    is_in_order,
+    is_side,
+    operands,
+    says_where,
+    stored,
+)
 from ripplenest.nrc.rewriting.disjoint import disjoint
 from ripplenest.nrc.rewriting.either import of_each
 from ripplenest.nrc.rewriting.equated import Equation, by_column, implied, keys, told
@@ -61,7 +71,8 @@ class Read:
     ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
     read is known, and those that say what the keys are, what is implied last. ``guarded``: the others, about what
     fulfils those of all reads.
-    ``band``: what its columns lie between, by what is read before (``nrc/rewriting/bands.py``).
+    ``band``: what its columns lie between, by what is read before (``nrc/rewriting/bands.py``), and ``beside`` it what
+    the orders of other columns say.
     ``place``: of a fold that has a row for every place, the one that is read.
     Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
     """
@@ -75,6 +86,7 @@ class Read:
     guarded: tuple[Elem, ...] = ()
     place: InL | None = None
     band: tuple[Bound, ...] = ()
+    beside: tuple[tuple[Bound, ...], ...] = ()
 
     @property
     def how(self) -> How:
@@ -101,7 +113,18 @@ class Read:
     @property
     def edges(self) -> tuple[Bound, ...]:
         """The ends that an order could find, whatever keys do."""
-        bounds = stored(self.band) if self.band else ()
+        return self._found(stored(self.band)) if self.band else ()
+
+    @property
+    def ways(self) -> tuple[tuple[Bound, ...], ...]:
+        """The ``edges``, and what orders of other columns could find by values of the same generator: of rows that
+        overlap those of the past by when they end, and those to come by when they begin. Only these values tell which
+        is less, but for an order that knows both ends."""
+        own = self.edges
+        others = self.beside if len(own) == 1 else ()
+        return (own, *(way for way in map(self._found, others) if way and way[0].others == own[0].others))
+
+    def _found(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
         one = {*self.via}.union(*(b.others for b in bounds))
         kept = len(one) == 1 and self.how != "change" and self.place is None and is_in_order(self.rel)
         return bounds if kept and not {b.column for b in bounds} & {e.column for e in self.keys} else ()
@@ -330,8 +353,10 @@ class Join:
         waiting = [(t, sources) for t in self.product.conditions if (sources := self.sources(t))]
         found: list[Read] = []
         for r in order:
-            bounds = (b for b in self.bounds if b.var == r.var and b.others <= seen and r.place is None)
-            r = _by_ends(evolve(r, band=band(bounds)), usable.get(r.var, ()))  # noqa: PLW2901 - the same read, by others
+            bounds = [b for b in self.bounds if b.var == r.var and b.others <= seen and r.place is None]
+            own = band(bounds)
+            r = evolve(r, band=own, beside=beside(bounds, own) if own else ())  # noqa: PLW2901 - the same read, by others
+            r = _by_ends(r, usable.get(r.var, ()))  # noqa: PLW2901
             seen.add(r.var)
             looked_up = [e.condition for e in r.keys]
             known = [t for t, sources in waiting if sources <= seen]

@@ -160,6 +160,12 @@ def stored(found: Sequence[Bound]) -> tuple[Bound, ...]:
     return tuple(b for b in found if b.column == found[0].column)
 
 
+def beside(bounds: Sequence[Bound], own: Sequence[Bound]) -> tuple[tuple[Bound, ...], ...]:
+    """What the orders of other columns say than the one that says what is ``stored`` of ``own``."""
+    columns = dict.fromkeys(b.column for b in bounds if b.column != own[0].column)
+    return tuple(band(b for b in bounds if b.column == column) for column in columns)
+
+
 def band(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
     """At most one bound from above and one from below: those of one column where a column has both."""
     known = tuple(bounds)

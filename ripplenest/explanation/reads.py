@@ -59,11 +59,12 @@ def orders(c: Comprehension, row: Type, ranges: Ranges) -> Iterator[tuple[tuple[
 
 
 def _access(step: Step, product: Product, c: Comprehension, ranges: Ranges) -> Access:
-    rel, own = c.generators[step.source][1], ranged(step)
+    rel = c.generators[step.source][1]
     how, names = product.how(step), column_names(rel.row, step.columns)
-    if own is None or own.order not in ranges.get(rel.name, ()):
+    found = [range_name(rel.row, own.order) for own in ranged(step) if own.order in ranges.get(rel.name, ())]
+    if not found:
         return Access(how, show(rel), rel.name, names)
-    return Access("probe", show(rel), rel.name, names, range_name(rel.row, own.order))
+    return Access("probe", show(rel), rel.name, names, " or ".join(found))
 
 
 def range_name(row: Type, order: Ordering) -> str:

@@ -90,7 +90,8 @@ def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar], env
         asked = _leaves(_elem(r.place, env), _label_type(r.rel.row))
         return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), (), ready, guarded, True)
     own = _band(r.band, source, lowered) if r.band else None
-    return Step(source, tuple(keys), via, ready, guarded, band=own, is_ranged=bool(r.edges))
+    others = tuple(_band(way, source, lowered) for way in r.ways[1:])
+    return Step(source, tuple(keys), via, ready, guarded, band=own, is_ranged=bool(r.edges), beside=others)
 
 
 def _label_type(row: Type) -> Type:

@@ -206,12 +206,13 @@ class Plan:
         found: dict[str, dict[Ordering, None]] = {}
         for p in (p for made in _made(self.levels) for p in made.orders):
             for step in p.steps:
-                table, own = p.sources[step.source].table, ranged(step)
-                if own is None or is_one(table, step, unique):
+                table, ways = p.sources[step.source].table, ranged(step)
+                if not ways or is_one(table, step, unique):
                     continue
                 shown = self.shown.get(table)
-                if (shown is None or shown.kind in READABLE) and pays(p, step, own, shown is not None):
-                    found.setdefault(table, {})[own.order] = None
+                paid = [r.order for r in ways if pays(p, step, r, shown is not None)]
+                if paid and (shown is None or shown.kind in READABLE):
+                    found.setdefault(table, {}).update(dict.fromkeys(paid))
         for r in self.running:
             found.setdefault(r.asked, {})[r.in_order] = None
             found.setdefault(r.of, {})[r.rows] = None

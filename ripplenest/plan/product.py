@@ -105,7 +105,7 @@ class Step:
     without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
     ``nrc/rewriting/access.py`` has them; rows outside of its ``band`` need not be looked at, and not
-    be read where it ``is_ranged``.
+    be read where it ``is_ranged``, or what is outside of one of those ``beside`` it.
     """
 
     source: int
@@ -116,6 +116,7 @@ class Step:
     place: bool = False
     band: Band | None = None
     is_ranged: bool = False
+    beside: tuple[Band, ...] = ()
 
     @property
     def asks(self) -> tuple[Scalar, ...]:

@@ -2,7 +2,8 @@
 
 By keys alone a step reads all rows that have them, and without keys its table. Where a band
 (``nrc/rewriting/bands.py``) says what a column lies between, by values of one source that was read before, it reads
-what lies there.
+what lies there. Where values of this source say so of several columns, it reads by whichever finds fewer rows: of
+bookings that overlap a new one those that end after it began are few, and those that begin before it ends are all.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,14 +31,17 @@ class Ranged:
 
 
 @lru_cache(maxsize=1 << 14)
-def ranged(step: Step) -> Ranged | None:
-    """How ``step`` is read between values; None where it is not."""
+def ranged(step: Step) -> tuple[Ranged, ...]:
+    """How ``step`` can be read between values, by values of one source; nothing where it is not."""
     if not step.is_ranged or step.band is None:
-        return None
-    first = step.band.edges[0]
-    upper, lower = (e if e is not None and e.column == first.column else None for e in step.band.both)
-    order = Ordering(step.columns, (By(first.column),))
-    return Ranged(order, Band(upper, lower), min(sources_of(first.scalar)))
+        return ()
+    return tuple(_in_order(step, band) for band in (step.band, *step.beside))
+
+
+def _in_order(step: Step, band: Band) -> Ranged:
+    first = band.edges[0]
+    upper, lower = (e if e is not None and e.column == first.column else None for e in band.both)
+    return Ranged(Ordering(step.columns, (By(first.column),)), Band(upper, lower), min(sources_of(first.scalar)))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -64,13 +68,20 @@ def decided_by(p: Product, step: Step, r: Ranged) -> tuple[Scalar, ...]:
 def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:
     """Whether an order is worth what a batch writes for it. What lies on one side of a value is half of what keys find:
     but it is little where that value moves in a row of the change, which ``p`` knows by the rest. Not of a map: what
-    comes to bags that are there is asked for by rows that come and go, and seldom move."""
-    if not step.keys or len(r.band.edges) == 2:
+    comes to bags that are there is asked for by rows that come and go, and seldom move. Of what lies on one side of a
+    value and is on the other side of another one either is little, unless that is long ago."""
+    if not step.keys or len(r.band.edges) == 2 or _overlaps(step):
         return True
     if of_map:
         return False
     told = told_by(p, step, r) if p.sources[r.via].at is At.DELTA else None
     return told is not None and not any(col in told for e in r.band.edges for col in cols(e.scalar))
+
+
+def _overlaps(step: Step) -> bool:
+    """Whether it is read from a value on in one order, or up to one in another one."""
+    bands = [r.band for r in ranged(step)]
+    return any(b.upper for b in bands) and any(b.lower for b in bands)
 
 
 def _is_of(condition: Scalar, source: int, band: Band) -> bool:

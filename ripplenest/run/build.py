@@ -117,7 +117,7 @@ class Loaded:
         """Nothing is read in order, either. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 
-    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002
+    def within(self, table: str, *asked: Within) -> Rows | None:  # noqa: ARG002
         """Nor between values. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 

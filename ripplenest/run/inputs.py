@@ -21,7 +21,7 @@ from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Col, Product, Source, Step
-from ripplenest.plan.ranges import decided_by, ranged, told_by
+from ripplenest.plan.ranges import Ranged, decided_by, ranged, told_by
 from ripplenest.run import answers, changed, keys, one_state
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
@@ -160,28 +160,29 @@ class Run:
     ) -> Looked | None:
         """What is read between values of a source that was read before, of those of its rows that this product asked
         for, and of these what does not come to nothing; None where it is not read so."""
-        r = ranged(step)
         table = p.sources[step.source].table
-        if r is None or r.via not in found or r.order not in self.plan.ranges.get(table, ()):
+        ways = [r for r in ranged(step) if r.via in found and r.order in self.plan.ranges.get(table, ())]
+        if not ways:
             return None
-        rows, own = found[r.via], p.conditions_on(r.via)
+        via = ways[0].via
+        rows, own = found[via], p.conditions_on(via)
 
-        def looked(asking: Callable[[], Binding], told: keys.Told | None = None) -> Looked | None:
-            asked = keys.within(step, r, asking, told)
-            return None if asked is None else self.probes.within(table, asked)
+        def looked(asking: Callable[[], Binding], told: Sequence[keys.Told | None]) -> Looked | None:
+            asked = [keys.within(step, r, asking, t) for r, t in zip(ways, told, strict=True)]
+            some = [a for a in asked if a is not None]
+            return self.probes.within(table, *some) if some else None
 
         def alone() -> Binding:
-            return join.fulfilling(Binding.of(r.via, self.indexed(rows)), own)
+            return join.fulfilling(Binding.of(via, self.indexed(rows)), own)
 
         def joined() -> Binding:
-            made = self._own(p, read, r.via, found)
+            made = self._own(p, read, via, found)
             return alone() if made is None else made
 
-        if r.via in mixed:
-            return looked(joined)
-        by = told_by(p, step, r)
-        told = None if by is None else keys.Told(by, decided_by(p, step, r))
-        asked = ("within", table, id(rows), r, step.keys, own, told)
+        if via in mixed:
+            return looked(joined, [None] * len(ways))
+        told = tuple(_told(p, step, r) for r in ways)
+        asked = ("within", table, id(rows), tuple(ways), step.keys, own, told)
         return self.known.once(asked, rows, lambda: looked(alone, told), lasts=True)
 
     def _own(self, p: Product, read: Sequence[Step], source: int, found: Mapping[int, Rows]) -> Binding | None:
@@ -341,6 +342,11 @@ class Run:
 
     def _whole(self, table: str) -> Rows:
         return self.probes.visible(table, self.stored(table))
+
+
+def _told(p: Product, step: Step, r: Ranged) -> keys.Told | None:
+    by = told_by(p, step, r)
+    return None if by is None else keys.Told(by, decided_by(p, step, r))
 
 
 def _linked(read: Sequence[Step], wanted: Sequence[Step]) -> tuple[Step, ...] | None:

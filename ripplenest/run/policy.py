@@ -284,12 +284,11 @@ def _read(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
     source = p.steps[0].source
     read = changed.joined(p, source, change) if len(p.sources) > 1 else change
     for step in p.steps:
-        r = ranged(step)
-        if r is None or r.via != source or r.order not in plan.ranges.get(p.sources[step.source].table, ()):
-            continue
-        if (told := told_by(p, step, r)) is not None:
+        stored = plan.ranges.get(p.sources[step.source].table, ())
+        ways = (told_by(p, step, r) for r in ranged(step) if r.via == source and r.order in stored)
+        if told := [by for by in ways if by is not None]:
             asked = changed.fulfilling(p, source, change).as_read(p.columns_joined[source])
-            new = len(asked.as_read([c.column for c in told]))
+            new = min(len(asked.as_read([c.column for c in by])) for by in told)
             return new, len(asked) - new
     return len(read), 0
 

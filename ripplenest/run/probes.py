@@ -38,10 +38,10 @@ class Probes:
         read = lambda: Looked(self._seen(table, self.reader.scan(table)), keys)  # noqa: E731
         return self.known.once(("scanned", table, id(keys)), keys, read, lasts=True)
 
-    def within(self, table: str, asked: Within) -> Looked | None:
-        """The rows between values; None where the table is not stored in this order, as in states of before."""
-        rows = self.reader.within(table, asked)
-        return None if rows is None else Looked(self._seen(table, rows), asked.keys)
+    def within(self, table: str, *asked: Within) -> Looked | None:
+        """The rows between values; None where the table is stored in no such order, as in states of before."""
+        rows = self.reader.within(table, *asked)
+        return None if rows is None else Looked(self._seen(table, rows), asked[0].keys)
 
     def visible(self, table: str, rows: Rows) -> Rows:
         """What statements see of stored rows of a table."""

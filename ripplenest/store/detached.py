@@ -62,9 +62,9 @@ class Detached:
         """The first rows of keys, as ``Snapshot.first`` has it."""
         return self.refs[table].first(self.reader, asked)
 
-    def within(self, table: str, asked: Within) -> Rows | None:
+    def within(self, table: str, *asked: Within) -> Rows | None:
         """The rows between values, as ``Snapshot.within`` has it."""
-        return self.refs[table].within(self.reader, asked)
+        return self.refs[table].within(self.reader, *asked)
 
     def size(self, table: str) -> int:
         """At least the number of different rows of ``table``."""

@@ -28,7 +28,7 @@ from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.index.ordered import OrderedIndex
 from ripplenest.store.index.probing import Asked as AskedKeys
 from ripplenest.store.index.probing import Part, Probe
-from ripplenest.store.index.within import read_within
+from ripplenest.store.index.within import lying, read_within
 from ripplenest.store.layouts import Layout, layout_of
 from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
@@ -120,12 +120,14 @@ class TableRef:
         except LawBroken as e:
             raise e.at(self.spec.name) from None
 
-    def within(self, reader: Reader, asked: Within) -> Rows | None:
+    def within(self, reader: Reader, *asked: Within) -> Rows | None:
         """The rows between values, as ``Snapshot.within`` has it."""
-        if asked.order not in self.spec.ordered:
+        known = [w for w in asked if w.order in self.spec.ordered]
+        if not known:
             return None
-        segments = [self._in_order(reader, s, asked.order) for s in self.segments]
-        return self._rows(list(read_within(segments, asked, self.spec.types)))
+        ways = [([self._in_order(reader, s, w.order) for s in self.segments], w) for w in known]
+        fewest = min(ways, key=lambda way: lying(*way)) if len(ways) > 1 else ways[0]
+        return self._rows(list(read_within(*fewest, self.spec.types)))
 
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
         return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)

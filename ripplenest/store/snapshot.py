@@ -89,14 +89,15 @@ class Snapshot:
         ref = self.table(table)
         return self._read(lambda: ref.first(self._reader, asked))
 
-    def within(self, table: str, asked: Within) -> Rows | None:
+    def within(self, table: str, *asked: Within) -> Rows | None:
         """The rows of ``table`` that have one of the keys and are between its prefixes, and perhaps some others that
-        have the prefix of a bound, or the hash of a key; None where the order is none of the table's orderings.
+        have the prefix of a bound, or the hash of a key: of those that are ``asked``, each in its order, as the one has
+        it that finds the fewest. None where none of the orders is one of the table's.
 
-        Costs keys · segments · log(rows) and the rows found.
+        Costs keys · segments · log(rows) for each, and the rows found.
         """
         ref = self.table(table)
-        return self._read(lambda: ref.within(self._reader, asked))
+        return self._read(lambda: ref.within(self._reader, *asked))
 
     def table(self, table: str) -> TableRef:
         """What ``table`` is made of."""

@@ -125,7 +125,7 @@ class _Looked:
     def first(self, table: str, asked: Firsts) -> First:  # noqa: ARG002 - of a table, as all have it
         raise LawBroken("first rows that a product asks for", where=table)
 
-    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002 - tables without their orders
+    def within(self, table: str, *asked: Within) -> Rows | None:  # noqa: ARG002 - tables without their orders
         return None
 
 

@@ -41,7 +41,7 @@ class Empty:
         """What ``plus`` has."""
         return read_first([], Asked.of(asked, self.specs[table].types), asked.plus)
 
-    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002 - whatever is asked for
+    def within(self, table: str, *asked: Within) -> Rows | None:  # noqa: ARG002 - whatever is asked for
         """No row."""
         return self.scan(table)
 

@@ -208,10 +208,10 @@ class Unfolding:
             raise LawBroken("rows in order of a bag that is stored as arrays", where=table, got=fold.table)
         return self.tables.first(table, asked)
 
-    def within(self, table: str, asked: Within) -> Rows | None:
+    def within(self, table: str, *asked: Within) -> Rows | None:
         """The rows between values; None also where arrays stand for rows, which are in no order."""
         fold = self._fold_of.get(table)
-        return None if fold is not None and self.tables.size(fold.table) else self.tables.within(table, asked)
+        return None if fold is not None and self.tables.size(fold.table) else self.tables.within(table, *asked)
 
     def holding(self, fold: Fold, table: str, labels: Rows) -> Rows:
         """The rows that hold ``labels`` of a bag below the root. They were read before, or else all arrays are."""

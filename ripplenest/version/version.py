@@ -37,8 +37,9 @@ class Tables(Readable, Protocol):
     def first(self, table: str, asked: Firsts) -> First:
         """The first rows of keys among those of ``table``."""
 
-    def within(self, table: str, asked: Within) -> Rows | None:
-        """The rows of ``table`` between values, and perhaps some others; None where it is not stored in this order."""
+    def within(self, table: str, *asked: Within) -> Rows | None:
+        """The rows of ``table`` between values, and perhaps some others, as one of those that are ``asked`` has it: the
+        one that finds the fewest. None where it is stored in none of their orders."""
 
 
 class Sized(Tables, Protocol):

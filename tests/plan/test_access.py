@@ -76,32 +76,34 @@ def test_the_order_of_reading(conditions, wanted) -> None:
     assert steps(*conditions) == wanted
 
 
-CHANGED = op("eq", key(0), key(1))
+CHANGED, AMOUNT = op("eq", key(0), key(1)), Col(1, 2, EXACT)
 
 
 @pytest.mark.parametrize(
     ("conditions", "wanted"),
     [
-        ([op("lt", key(1), key(0))], ((), 0)),  # without keys from one end on
-        ([op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("ge", Col(1, 2, EXACT), FINER)], ((), 2)),
-        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], ((0,), 2)),  # a value that may move
-        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), text(2))], None),  # by which a row is known, too
-        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), DRAMA)], ((0,), 1)),  # of rows that fulfil this
-        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("gt", text(1), text(0))], ((0,), 2)),  # one of two
-        ([CHANGED, op("lt", text(1), text(0)), op("gt", text(1), text(0))], ((0,), 1)),
-        ([CHANGED, op("lt", key(1), key(0)), op("gt", key(1), key(0))], None),  # which is no key
-        ([op("lt", key(1), Op("add_long", (key(0), key(2)), TYPES[0]))], None),  # by one source
+        ([op("lt", key(1), key(0))], [((), 0)]),  # without keys from one end on
+        ([op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("ge", Col(1, 2, EXACT), FINER)], [((), 2)]),
+        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], [((0,), 2)]),  # a value that may move
+        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), text(2))], []),  # by which a row is known, too
+        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), DRAMA)], [((0,), 1)]),  # of rows that fulfil this
+        ([CHANGED, op("lt", AMOUNT, Col(0, 2, EXACT)), op("gt", text(1), text(0))], [((0,), 2), ((0,), 1)]),  # either
+        ([CHANGED, op("lt", AMOUNT, Col(0, 2, EXACT)), op("lt", text(1), text(0))], [((0,), 2), ((0,), 1)]),
+        ([op("lt", key(1), key(0)), op("gt", text(1), text(0)), op("lt", AMOUNT, FINER)], [((), 0), ((), 1)]),
+        ([op("lt", key(1), key(0)), op("gt", text(1), text(2))], [((), 0)]),  # by values of one source
+        ([op("lt", key(1), key(0)), op("gt", key(1), key(0)), op("gt", text(1), text(0))], [((), 0)]),  # both ends
+        ([CHANGED, op("lt", text(1), text(0)), op("gt", text(1), text(0))], [((0,), 1)]),
+        ([CHANGED, op("lt", key(1), key(0)), op("gt", key(1), key(0))], []),  # which is no key
+        ([op("lt", key(1), Op("add_long", (key(0), key(2)), TYPES[0]))], []),  # by one source
     ],
 )
-def test_what_is_read_between_values(conditions: list[Scalar], wanted: tuple[tuple[int, ...], int] | None) -> None:
+def test_what_is_read_between_values(conditions: list[Scalar], wanted: list[tuple[tuple[int, ...], int]]) -> None:
     """The second source, of what changes in the first."""
     found = product(SOURCES, conditions, ())
     (step,) = (s for s in found.steps if s.source == 1)
-    read = ranged(step)
-    kept = read is not None and pays(found, step, read)
-    assert wanted == ((read.order.key, read.order.by[0].column) if kept else None)
+    assert wanted == [(r.order.key, r.order.by[0].column) for r in ranged(step) if pays(found, step, r)]
     shared = (SOURCES[0], evolve(SOURCES[1], table="M/0123456789abcdef"), SOURCES[2])  # sums are no stored rows
-    assert all(ranged(s) is None for s in product(shared, conditions, ()).steps if s.source == 1)
+    assert not any(ranged(s) for s in product(shared, conditions, ()).steps if s.source == 1)
 
 
 def test_what_is_read_of_rows() -> None:
@@ -118,8 +120,7 @@ def test_one_end_beside_keys_where_a_value_may_move() -> None:
     def paid(changed: At, *head: Scalar) -> bool:
         p = product((evolve(SOURCES[0], at=changed), *SOURCES[1:]), below, head)
         (step,) = (s for s in p.steps if s.source == 1)
-        read = ranged(step)
-        return read is not None and pays(p, step, read)
+        return any(pays(p, step, r) for r in ranged(step))
 
     assert paid(At.DELTA, key(0), key(1))
     assert not paid(At.DELTA, Col(0, 2, EXACT))
@@ -190,7 +191,7 @@ def test_what_is_decided_holds(c: Choices) -> None:
                 most = following(p, told, order[:i], later, is_change)
                 by_conditions = sum(equates(told, step.source, k) for k in step.keys)
                 by = 0 if is_change or not step.via else by_conditions
-                if by < most[2] and (between := ranged(step)) is not None and step.via == (between.via,):
+                if by < most[2] and any(step.via == (between.via,) for between in ranged(step)):
                     by = most[2]
                     COUNTS["by what is compared"] += 1
                 if i == 0 and not is_change:
@@ -266,18 +267,20 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert all({*()} < sources_of(e.scalar) <= before for e in asks)
         assert all(any(says(q, step.source, e) for q in p.conditions) for e in asks)
         COUNTS["bands"] += bool(asks)
-        read_between = ranged(step)
-        if read_between is not None:  # in the order of one column, by one source
+        for read_between in ranged(step):  # in the order of one column, by one source
             edges = read_between.band.edges
             assert {*step.via, *(i for e in edges for i in sources_of(e.scalar))} == {read_between.via}
             assert read_between.order == Ordering(step.columns, (By(edges[0].column),))
             assert {e.column for e in edges} == {edges[0].column} and edges[0].column not in step.columns
+            assert all(any(says(q, step.source, e) for q in p.conditions) for e in edges)
             kept = pays(p, step, read_between)
             assert kept or (step.via and len(edges) == 1)
-            if kept and step.via and len(edges) == 1:
+            opposite = {e is None for r in ranged(step) for e in r.band.both[:1]} == {True, False}
+            if kept and step.via and len(edges) == 1 and not opposite:
                 assert not {c for s in p.head for c in cols(s)} & {c for e in edges for c in cols(e.scalar)}
                 COUNTS["may move"] += 1
             COUNTS["between"] += 1
+            COUNTS["either"] += len(ranged(step)) > 1
         assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
         assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
         assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)

@@ -121,12 +121,43 @@ def test_what_is_between_is_found(c: Choices) -> None:
     assert len(found) <= entries + len(asked) * len(deltas) * 2 * NEAR
 
 
+@law(examples=many(30, 400))
+def test_of_several_orders_the_one_that_finds_fewest_is_read(c: Choices) -> None:
+    """An order that the table does not have is none of them."""
+    types, orders = (LONG, LONG, LONG), [Ordering((0,), (By(i),)) for i in (1, 2)]
+    deltas: list[Counter[Row]] = []
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
+        store.commit(Change(tables=(TableSpec("t", types, (), tuple(orders)),)), 0)
+        for _ in range(c.number(4)):
+            delta = Counter((c.number(2), c.number(9), c.number(9)) for _ in range(c.pick((3, 30))))
+            deltas.append(delta)
+            store.commit(Change({"t": rows_of(delta, types)}), store.version)
+        keys = Rows.of_pairs((LONG,), [((i,), 1) for i in range(1 + c.number(2))])
+        every = [(o, [sorted((c.number(9), c.number(9))) for _ in range(len(keys))]) for o in orders]
+        ways = [Within(o, keys, *(prefixes(pa.array(v), By(0)) for v in zip(*ends, strict=True))) for o, ends in every]
+        unknown = Within(Ordering((1,), (By(0),)), keys, *np.array([[MOST] * len(keys), [LEAST] * len(keys)]))
+        found = store.snapshot().within("t", *c.pick(((unknown, *ways), (*ways, unknown))))
+        assert store.snapshot().within("t", unknown) is None
+    assert found is not None
+
+
+    def lying(o: Ordering, ends: list[list[int]]) -> list[tuple[Row, int]]:
+        by = dict(zip((k for (k,) in keys.counts()), ends, strict=True))
+        of = lambda r: by.get(r[0], (1, 0))  # noqa: E731
+        return [(r, n) for delta in deltas for r, n in delta.items() if of(r)[0] <= r[o.by[0].column] <= of(r)[1]]
+
+    own = sorted((lying(*way) for way in every), key=len)
+    fewest = [Rows.of_pairs(types, entries).consolidated().counts() for entries in own if len(entries) == len(own[0])]
+    assert found.counts() in fewest
+    COUNTS["fewer"] += len(own[0]) < len(own[1])
+
+
 def is_between(value: Any, low: Any, high: Any) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
 def test_enough_was_met() -> None:
-    what = ("found", "again", "on the edge", "in part", "in the change", "beside")
+    what = ("found", "again", "on the edge", "in part", "in the change", "beside", "fewer")
     assert min(COUNTS[name] for name in what) > 8, COUNTS
 
 

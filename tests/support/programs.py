@@ -74,8 +74,9 @@ class Memory:
         found = read_first([], Asked.of(asked, rows.types), plus.consolidated())
         return evolve(found, read=len(rows))
 
-    def within(self, table: str, asked: Within) -> Rows | None:
-        """As a store has it, in whatever order."""
+    def within(self, table: str, *ways: Within) -> Rows | None:
+        """As a store has it, in whatever order, and by any of these: whichever finds fewest, rows are the same."""
+        asked = ways[ASKED["between"] % len(ways)]
         rows = self.tables[table].consolidated()
         found = rows.arrow().combine_chunks()
         index = OrderedIndex.of(in_order_of(found, asked.order, Room()), asked.order, 0)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from ripplenest.data.hashing import hash_columns
+from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Places, ranges
 from ripplenest.data.order import Within
 from ripplenest.nrc.types import Base
@@ -30,18 +30,33 @@ def read_within(
     Law: no row is missing that has one of the keys and is between its prefixes; what is read of a row depends on its
     values alone.
     """
-    hashes = hash_columns([c.combine_chunks() for c in asked.keys.arrow().columns[:-1]], len(asked.keys))
+    hashes = _hashes(asked)
     for index, take in segments:
-        first, many = index.spans(hashes)
-        has = np.flatnonzero(many)
-        begin, end = first[has], (first + many)[has]
-        begin = index.reached(begin, end, asked.low[has])
-        end = index.reached(begin, end, asked.high[has] + NEXT)
+        has, begin, end = _spans(index, asked, hashes)
         if asked.between is not None:
             begin, end = _between(index, take, asked, types, has, begin, end)
         found = united(begin, end)
         if len(found):
             yield take(index.rows(found))
+
+
+def lying(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> int:
+    """About how many rows there are to read: none is. Raises CorruptState."""
+    spans = (_spans(index, asked, hashes) for hashes in [_hashes(asked)] for index, _ in segments)
+    return sum(int((end - begin).sum()) for _, begin, end in spans)
+
+
+def _hashes(asked: Within) -> U64:
+    return hash_columns([c.combine_chunks() for c in asked.keys.arrow().columns[:-1]], len(asked.keys))
+
+
+def _spans(index: OrderedIndex, asked: Within, hashes: U64) -> tuple[Places, Places, Places]:
+    """The keys that a segment has, and of each the entries between its prefixes."""
+    first, many = index.spans(hashes)
+    has = np.flatnonzero(many)
+    begin, end = first[has], (first + many)[has]
+    begin = index.reached(begin, end, asked.low[has])
+    return has, begin, index.reached(begin, end, asked.high[has] + NEXT)
 
 
 def _between(
