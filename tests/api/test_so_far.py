@@ -170,7 +170,7 @@ def span(c: Choices, i: int) -> dict[str, Any]:
     return {"id": i, "user": c.pick(["a", "a", "b", None]), "begin": begin, "end": end, "v": v, "steps": steps}
 
 
-@law(examples=many(12, 300), tries=200)
+@law(examples=many(8, 300), tries=200)
 def test_they_are_those_after_every_batch(c: Choices) -> None:
     with (
         pytest.MonkeyPatch.context() as patch,

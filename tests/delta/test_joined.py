@@ -32,7 +32,7 @@ from ripplenest.shred.values import Parts
 COUNTS: Counter[str] = Counter()
 
 
-@law(joined_case, examples=many(200, 3_000))
+@law(joined_case, examples=many(160, 3_000))
 def test_with_or_without(case: Case) -> None:
     query = query_of(case.schema, case.query)
     stages, plan = planned(query)

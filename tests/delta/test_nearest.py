@@ -29,7 +29,7 @@ def kept(c: Choices) -> Kept:
 
 
 @pytest.mark.xdist_group("first rows behind edges")
-@law(kept, examples=many(140, 9000))
+@law(kept, examples=many(95, 9000))
 def test_law_6_behind_edges(given: Kept) -> None:
     """After each batch the view is its query on what is there then, and each map is what it would be if it was built;
     however few places are read at once."""

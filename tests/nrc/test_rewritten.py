@@ -28,7 +28,7 @@ def bags(e: Expr) -> int:
     return sum(isinstance(n, SngBag) for n in nodes(e))
 
 
-@law(joined_case, examples=many(400, 6_000))
+@law(joined_case, examples=many(280, 6_000))
 def test_they_are_the_same_rows(case: Case) -> None:
     nested = simplify(once(case.query))
     found = rewritten(nested, dict(case.schema.relations), case.schema.keys, fuse_nested)

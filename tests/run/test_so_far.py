@@ -99,7 +99,7 @@ def new_place(c: Choices, r: Ranked, span: int) -> Row:
 
 
 @pytest.mark.xdist_group("so far")
-@law(examples=many(200, 4000), tries=200)
+@law(examples=many(140, 4000), tries=200)
 def test_the_step_is_building_again(c: Choices) -> None:
     r, span = ranking(c), c.pick((3, 12, 60))
     m = PlannedMap("T", MapKind.TOP, types_of(r), (), (), (*types_of(r), BOOL), ranked=r, keys=r.keys)
