@@ -78,7 +78,7 @@ def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | N
     as far as a value moves, nor one that would be read whole where what it is made of is not: maps are in no order."""
     if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
         return False, "what a place comes to is told by the one near it, and the rows between"
-    if all(tells_moved(use.before, use.part) for use in candidate.uses):
+    if not candidate.is_looked_up and all(tells_moved(use.before, use.part) for use in candidate.uses):
         return False, "what lies between a value and the one that it was is read in order"
     if any(_grows(use.after) and not _grows(use.before) for use in candidate.uses):
         return False, "what lies between two values is read in order, and all of the map would be"

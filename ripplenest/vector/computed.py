@@ -4,38 +4,42 @@
 
 A plan probes stored columns only, for these have an index where the rows are stored. Where what was found has to be put
 beside all rows, or beside very many of one key, those that agree are found by hashes of what is computed, if it has a
-value for each of them. The condition is asked as ever.
+value for each of them. The condition is asked as ever. One that can fail is asked last, but if both of its sides have
+values for all rows that are there, it fails for none, and a combination for which it is false is none whatever others
+do (``join.fulfilling``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
 from ripplenest.nrc.functions.signatures import are_alike
 from ripplenest.nrc.rewriting.equations import EQUALITIES
-from ripplenest.plan.product import Col, Key, Op, Scalar, Step, sources_of
+from ripplenest.plan.product import Col, Key, Op, Product, Scalar, Step, sources_of
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.join import TIMES, WORTH
 
 
-def with_computed(binding: Binding, step: Step, rows: Input) -> tuple[Step, Input]:
-    """``step`` and the rows that it reads, with keys for what is computed of them where that is worth it. Law: with its
-    conditions it makes the combinations of ``step``."""
+def with_computed(p: Product, binding: Binding, step: Step, rows: Input) -> tuple[Step, Input]:
+    """``step`` and the rows that it reads, with keys for what is computed of them where that is worth it. Law: with the
+    conditions of ``p`` it makes the combinations of ``step``."""
     if step.place or len(binding) * len(rows) < WORTH:
         return step, rows
-    asked = {own: (other, same) for own, other, same in _equated(binding, step)}
-    if not asked or len(binding) * rows.crowd(step.columns) < max(WORTH, TIMES * len(rows)):
+    found = list(_equated(binding, step, (*step.ready, *p.steps[-1].guarded)))
+    if not found or len(binding) * rows.crowd(step.columns) < max(WORTH, TIMES * len(rows)):
         return step, rows
-    computed = rows.computed(step.source, tuple(asked))
+    some = ((own, other, same) for own, other, same in found if binding.value(other).failed is None)
+    asked = {own: (other, same) for own, other, same in some if rows.computed(step.source, (own,)) is not None}
+    computed = rows.computed(step.source, tuple(asked)) if asked else None
     if computed is None:
         return step, rows
     keys = (Key(i, other, same) for i, (other, same) in enumerate(asked.values(), len(rows.columns)))
     return evolve(step, keys=(*step.keys, *keys)), computed
 
 
-def _equated(binding: Binding, step: Step) -> Iterator[tuple[Scalar, Scalar, bool]]:
+def _equated(binding: Binding, step: Step, conditions: Iterable[Scalar]) -> Iterator[tuple[Scalar, Scalar, bool]]:
     """What is computed of rows alone, what it equals of others that were read, and whether NULL equals NULL."""
-    for t in step.ready:
+    for t in conditions:
         match t:
             case Op(fn, (a, b)) if fn in EQUALITIES and are_alike(a.type, b.type):
                 for own, other in ((a, b), (b, a)):

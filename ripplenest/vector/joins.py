@@ -86,7 +86,7 @@ class Joins:
     def _rows(self, p: Product, sources: Sequence[Rows], binding: Binding, at: int) -> Iterator[pa.Table]:
         """The rows of what is read up to step number ``at``; of a step of very many combinations a part at a time."""
         for i, step in enumerate(p.steps[at:], at):
-            asked = with_computed(binding, step, self._input(sources[step.source]))
+            asked = with_computed(p, binding, step, self._input(sources[step.source]))
             some = parts(binding, *asked, self._most) if len(binding) else []
             if len(some) != 1:
                 for part in some:
@@ -135,7 +135,8 @@ class Joins:
         self, p: Product, binding: Binding, step: Step, sources: Sequence[Rows], constants: Input | None
     ) -> Binding:
         binding = self._reading(binding, step.asks, constants)
-        binding = self._combinations.extended(binding, *with_computed(binding, step, self._input(sources[step.source])))
+        asked = with_computed(p, binding, step, self._input(sources[step.source]))
+        binding = self._combinations.extended(binding, *asked)
         return self._fulfilling(binding, p, step.ready, constants)
 
     def _ended(self, p: Product, binding: Binding, constants: Input | None) -> Binding:

@@ -108,7 +108,15 @@ def highest_of_days(E: Bag[Event]) -> list[Any]:
     ]
 
 
-ALONE, BESIDE = (mails, weeks, numbers, retention), (mails_of, so_far, of_a_day)
+def pairs(E: Bag[Event]) -> list[Any]:
+    """Pairs of rows of a group, which agree in a column, too, and of which one has the greater number."""
+    return [
+        {"day": d, "n": len([e for e in es for f in es if e.id < f.id and e.ok == f.ok])}
+        for d, es in rn.group_by(E, lambda e: e.at.date())
+    ]
+
+
+ALONE, BESIDE = (mails, weeks, numbers, retention), (mails_of, so_far, of_a_day, pairs)
 TOLD = (highest, highest_of_days)
 
 
@@ -167,6 +175,14 @@ def ranked(E: Bag[Event]) -> list[Any]:
     ]
 
 
+def places(E: Bag[Event]) -> list[Any]:
+    """In groups of a key that could fail, and does not."""
+    return [
+        {"n": n, "es": [{"id": e.id, "x": len([f for f in es if f.at >= e.at])} for e in es]}
+        for n, es in rn.group_by(E, lambda e: e.n + 1)
+    ]
+
+
 def test_windows_of_rows_that_agree_in_what_is_computed(folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 2,000 rows, of which eight agree: few are read, and nowhere all are put beside all."""
     random, made = Random(1), combinations(monkeypatch)
@@ -177,7 +193,7 @@ def test_windows_of_rows_that_agree_in_what_is_computed(folder, monkeypatch: pyt
         db.load("E", [*events.values()])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for f in (near, running, ranked):
+            for f in (near, running, ranked, places):
                 db.create(rn.view(f))
         assert max(made) < 40_000
         for i in range(4):
@@ -188,7 +204,8 @@ def test_windows_of_rows_that_agree_in_what_is_computed(folder, monkeypatch: pyt
             del events[gone]
             assert b.report.rows_read < 200, b.report
         every = [*events.values()]
-        assert in_order(db.view("running").rows()) == in_order(running(every))
+        for f in (running, places):
+            assert in_order(db.view(f.__name__).rows()) == in_order(f(every)), f.__name__
         by_mail: dict[str, list[Event]] = {}
         for e in every:
             by_mail.setdefault(e.mail.lower(), []).append(e)
