@@ -42,12 +42,17 @@ class By:
     nulls_first: bool = False
 
 
+UP = By(0, nulls_first=True)  # NULL reaches nothing
+
+
 @frozen
 class Ordering:
-    """Rows that agree in the columns ``key``, ordered ``by`` columns, and then by all others."""
+    """Rows that agree in the columns ``key``, ordered ``by`` columns, and then by all others. An index on it may say
+    how far each row and those before it reach in a column ``until``: of intervals by their begins, their ends."""
 
     key: tuple[int, ...]
     by: tuple[By, ...]
+    until: int | None = None
 
     def every(self, width: int) -> tuple[By, ...]:
         """What orders rows of ``width`` columns: ``by``, then the others, and those of the key last, which are equal in
@@ -63,7 +68,8 @@ class Ordering:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it. Law: ordering_of(o.plain()) = o."""
-        return {"key": list(self.key), "by": [[b.column, b.descending, b.nulls_first] for b in self.by]}
+        plain = {"key": list(self.key), "by": [[b.column, b.descending, b.nulls_first] for b in self.by]}
+        return plain if self.until is None else {**plain, "until": self.until}
 
 
 def shown_by(row: Type, order: Iterable[Sorting], start: int) -> Ordering:
@@ -72,7 +78,7 @@ def shown_by(row: Type, order: Iterable[Sorting], start: int) -> Ordering:
 
 
 def ordering_of(plain: dict[str, Any]) -> Ordering:
-    return Ordering(tuple(plain["key"]), tuple(By(*b) for b in plain["by"]))
+    return Ordering(tuple(plain["key"]), tuple(By(*b) for b in plain["by"]), plain.get("until"))
 
 
 @frozen(eq=False)
@@ -106,13 +112,15 @@ class Firsts:
 class Within:
     """What rows are asked for between values: of each of ``keys``, which may come again, those whose first column of
     the ``order`` has a prefix from ``low`` on, to ``high``; of values, LEAST to MOST. What prefixes do not tell is told
-    by the values ``between`` which rows are, where one is not NULL: of few rows on both sides of them it is not."""
+    by the values ``between`` which rows are, where one is not NULL: of few rows on both sides of them it is not. Rows
+    before the first that reaches the prefix ``until`` in the order's other column are none of them."""
 
     order: Ordering
     keys: Rows
     low: U64
     high: U64
     between: tuple[pa.Array, pa.Array] | None = None
+    until: U64 | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -223,6 +231,13 @@ def changes(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
     return found
 
 
+def furthest(groups: npt.NDArray[Any], values: U64) -> tuple[U64, Places]:
+    """The different ``values``, ascending, and which of them is the greatest so far in each group; groups ascend."""
+    known, ranks = np.unique(values, return_inverse=True)
+    begin = np.cumsum(changes([groups])) * len(known)
+    return known, np.maximum.accumulate(begin + ranks) - begin
+
+
 def row_codes(table: pa.Table, by: Sequence[By]) -> list[U64]:
     """The codes of the rows of ``table``, most significant first."""
     return [own for b in by for own in codes(table.column(b.column).combine_chunks(), b)]
@@ -323,6 +338,6 @@ def orderings(width: int, given: Sequence[Ordering]) -> Iterator[Ordering]:
     """Those of ``given`` that are none of rows of ``width`` columns."""
     for o in given:
         named = [b.column for b in o.by]
-        known = all(0 <= c < width for c in (*o.key, *named))
+        known = all(0 <= c < width for c in (*o.key, *named, *(() if o.until is None else (o.until,))))
         if not known or len(set(o.key)) < len(o.key) or len(set(named)) < len(named):
             yield o

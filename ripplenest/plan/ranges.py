@@ -3,10 +3,11 @@
 By keys alone a step reads all rows that have them, and without keys its table. Where a band
 (``nrc/rewriting/bands.py``) says what a column lies between, by values of one source that was read before, it reads
 what lies there. Where values of this source say so of several columns, it reads by whichever finds fewer rows: of
-bookings that overlap a new one those that end after it began are few, and those that begin before it ends are all.
+bookings that overlap a new one those that end after it began are few, and those that begin before it ends are all, but
+for those up to which none has an end that is late enough.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from attrs import frozen
@@ -23,11 +24,13 @@ Unique = Mapping[str, Collection[frozenset[int]]]  # by table, sets of columns b
 
 @frozen
 class Ranged:
-    """How a step is read between values: in this ``order``, at the ``band`` of the rows of the source ``via``."""
+    """How a step is read between values: in this ``order``, at the ``band`` of the rows of the source ``via``; from the
+    first row on that reaches ``until`` in another column."""
 
     order: Ordering
     band: Band
     via: int
+    until: Edge | None = None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -35,13 +38,29 @@ def ranged(step: Step) -> tuple[Ranged, ...]:
     """How ``step`` can be read between values, by values of one source; nothing where it is not."""
     if not step.is_ranged or step.band is None:
         return ()
-    return tuple(_in_order(step, band) for band in (step.band, *step.beside))
+    own, *others = (_of_one_column(band) for band in (step.band, *step.beside))
+    some = [band for band in others if not any(map(_is_of_its_own, band.edges))]
+    bands = [own, *(some or others)]
+    return tuple(_in_order(step, band, bands) for band in bands)
 
 
-def _in_order(step: Step, band: Band) -> Ranged:
+def _of_one_column(band: Band) -> Band:
     first = band.edges[0]
-    upper, lower = (e if e is not None and e.column == first.column else None for e in band.both)
-    return Ranged(Ordering(step.columns, (By(first.column),)), Band(upper, lower), min(sources_of(first.scalar)))
+    return Band(*(e if e is not None and e.column == first.column else None for e in band.both))
+
+
+def _is_of_its_own(e: Edge) -> bool:
+    """Whether rows are compared with others by one column of both, as pairs are by `a.id < b.id`: in its order half of
+    them are on the one side, or on the other."""
+    return isinstance(e.scalar, Col) and e.scalar.column == e.column
+
+
+def _in_order(step: Step, band: Band, bands: Sequence[Band]) -> Ranged:
+    """In the order of a column that has an upper edge it is known how far rows reach in one that has a lower one."""
+    lower = [b.lower for b in bands if b.lower]
+    until = None if band.lower else min(lower, key=_is_of_its_own, default=None)
+    (first, *_), by = band.edges, None if until is None else until.column
+    return Ranged(Ordering(step.columns, (By(first.column),), by), band, min(sources_of(first.scalar)), until)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -20,7 +20,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.rewriting.access import MOST_KEYS
 from ripplenest.nrc.types import Base
 from ripplenest.plan import evaluate
-from ripplenest.plan.product import Product, Scalar, Step
+from ripplenest.plan.product import Band, Product, Scalar, Step
 from ripplenest.plan.ranges import Ranged
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import bands, join
@@ -61,7 +61,9 @@ def within(step: Step, r: Ranged, rows: Callable[[], Binding], told: Told | None
     if found is None:
         return None
     low, high = found
-    kept = np.flatnonzero((low >= LEAST) & (high <= MOST) & (low <= high))
+    until = None if r.until is None else bands.limits(join.edges(binding, Band(lower=r.until), asking), len(asking))
+    far = low if until is None else until[0]
+    kept = np.flatnonzero((low >= LEAST) & (high <= MOST) & (low <= high) & (far >= LEAST))
     low, high = low[kept], high[kept]
     if told is not None:
         own = asking[kept]
@@ -71,7 +73,7 @@ def within(step: Step, r: Ranged, rows: Callable[[], Binding], told: Told | None
         kept = kept[which]
     each = pa.repeat(pa.scalar(1, pa.int64()), len(kept))
     asked = Rows.of_columns(_types(step), [k.take(pa.array(kept)) for k in keys], each)
-    return Within(r.order, asked, low, high)
+    return Within(r.order, asked, low, high, until=None if until is None else far[kept])
 
 
 def _groups(binding: Binding, by: Sequence[Scalar], rows: Places) -> Places:

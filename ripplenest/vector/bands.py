@@ -18,13 +18,12 @@ from ripplenest.data.argsort import argsort_by, searched_within
 from ripplenest.data.grouping import hashes_of
 from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, Sorted
-from ripplenest.data.order import LEAST, MOST, By, changes, prefixes
+from ripplenest.data.order import LEAST, MOST, UP, By, furthest, prefixes
 from ripplenest.plan.product import ByEdge
 from ripplenest.vector.column import Column, Failed, Mask, nulls
 
 Columns = tuple[int, ...]
 Edges = tuple[Column | None, Column | None]  # by combination the upper edge, and the lower one
-UP = By(0, nulls_first=True)  # NULL reaches nothing
 NEXT = np.uint64(1)
 
 
@@ -50,9 +49,7 @@ class Banded:
         hashes, own = hashes[order], own[order]
         if upper is None or lower is None or upper == lower:
             return cls(hashes, order, own, None, None)
-        known, ranks = np.unique(_prefixes(table, lower, UP)[order], return_inverse=True)
-        begin = np.cumsum(changes([hashes])) * len(known)
-        return cls(hashes, order, own, known, np.maximum.accumulate(begin + ranks) - begin)
+        return cls(hashes, order, own, *furthest(hashes, _prefixes(table, lower, UP)[order]))
 
     def spans(self, hashes: U64, edges: Edges) -> tuple[Places, Places]:
         """By combination, which asks for a key of this hash, the first entry that it looks at, and how many."""

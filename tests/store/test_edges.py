@@ -156,8 +156,45 @@ def is_between(value: Any, low: Any, high: Any) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
+@law(examples=many(60, 800))
+def test_what_reaches_far_enough_is_found(c: Choices) -> None:
+    """Of intervals those that overlap one: of each segment from the first on that reaches it, and none before."""
+    maybe = Base("long", True)
+    types, o = (LONG, maybe, maybe), Ordering((0,), (By(1),), until=2)
+    deltas: list[Counter[Row]] = []
+
+    def interval() -> tuple[int | None, int | None]:
+        begin = c.number(200)
+        end = begin + (300 if c.one_in(50) else c.number(8))
+        return None if c.one_in(20) else begin, None if c.one_in(20) else end
+
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
+        store.commit(Change(tables=(TableSpec("t", types, (), (o,)),)), 0)
+        for _ in range(1 + c.number(3)):
+            deltas.append(Counter((c.number(2), *interval()) for _ in range(c.pick((3, 100)))))
+            store.commit(Change({"t": rows_of(deltas[-1], types)}), store.version)
+        asked = [(c.number(3), begin := c.number(220), begin + c.number(9)) for _ in range(1 + c.number(2))]
+        begins, ends = (prefixes(pa.array([a[i] for a in asked]), By(0)) for i in (1, 2))
+        keys = Rows.of_pairs((LONG,), [((key,), 1) for key, *_ in asked])
+        found = store.snapshot().within("t", Within(o, keys, np.full(len(asked), LEAST), ends, until=begins))
+    assert found is not None
+    wanted: Counter[Row] = Counter()
+    for delta in deltas:
+        near = {row for k, begin, end in asked for row in reaching([r for r in delta if r[0] == k], begin, end)}
+        wanted.update({row: delta[row] for row in near})
+        COUNTS["passed over"] += len(near) < sum(r[0] in {k for k, *_ in asked} for r in delta) / 2
+    assert found.counts() == wanted
+
+
+def reaching(rows: list[Row], begin: int, end: int) -> list[Row]:
+    """Those from the first on that ends at ``begin`` or later, up to what begins behind ``end``."""
+    own = sorted((r for r in rows if r[1] is not None), key=lambda r: (r[1], r[2] is None, r[2]))
+    first = next((i for i, r in enumerate(own) if r[2] is not None and r[2] >= begin), len(own))
+    return [r for r in own[first:] if r[1] <= end]
+
+
 def test_enough_was_met() -> None:
-    what = ("found", "again", "on the edge", "in part", "in the change", "beside", "fewer")
+    what = ("found", "again", "on the edge", "in part", "in the change", "beside", "fewer", "passed over")
     assert min(COUNTS[name] for name in what) > 8, COUNTS
 
 

@@ -18,7 +18,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, blocks
-from ripplenest.store.database.catalogue import FORMAT, ORDERED
+from ripplenest.store.database.catalogue import FORMAT, ORDERED, REACHING
 from ripplenest.store.database.records import RESERVED
 from ripplenest.store.disk import PACK
 from ripplenest.store.index import indexes
@@ -138,6 +138,7 @@ def test_orders_are_what_the_page_says(page, tmp_path):
         store.commit(Change({"t": Rows.of_pairs(types, pairs)}, (TableSpec("t", types, (), (o,)),)), 0)
     assert [(str(ORDERED),)] == asked(tmp_path / "state", "SELECT value FROM meta WHERE key = 'format'")
     assert f"is of format {ORDERED}, which is format {FORMAT} in all else" in page
+    assert f"is of format {REACHING}" in page
     columns, metadata = rows(page, "blob")["an order"]
     (blob,) = asked(tmp_path / "state", "SELECT columns, file, offset, bytes, sha256 FROM segment_indexes")
     table = read(tmp_path / "state", blob[1:])

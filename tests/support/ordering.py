@@ -20,11 +20,12 @@ def row_of(c: Choices, types: Sequence[Base], values: int = 100) -> Row:
 
 
 def ordering(c: Choices, width: int, least: int = 0) -> Ordering:
-    """Some columns are the key, and some order its rows, some of them among the key's."""
+    """Some columns are the key, and some order its rows, some of them among the key's; perhaps it is said how far these
+    reach in one."""
     key = tuple(i for i in range(width) if i >= least and c.one_in(4))
     by = [i for i in range(width) if c.one_in(2)]
     by = by if c.one_in(2) else by[::-1]
-    return Ordering(key, tuple(By(i, c.one_in(2), c.one_in(2)) for i in by))
+    return Ordering(key, tuple(By(i, c.one_in(2), c.one_in(2)) for i in by), c.pick((None, c.number(width))))
 
 
 def compared(a: object, b: object, by: By) -> int:

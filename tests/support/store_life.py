@@ -18,7 +18,7 @@ from support.ordering import first_copies
 
 Pairs = list[tuple[tuple[Any, ...], int]]
 TYPES = (Base("long"), Base("string", True))
-ORDER = Ordering((1,), (By(0, descending=True),))
+ORDER = Ordering((1,), (By(0, descending=True),), until=1)
 SPECS = (TableSpec("t", TYPES, ((1,),), (ORDER,)), TableSpec("u", TYPES))
 
 

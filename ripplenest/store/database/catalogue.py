@@ -19,6 +19,7 @@ from attrs import asdict, frozen
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 
+from ripplenest.data.order import Ordering
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.database.backend import Backend
 from ripplenest.store.database.chain import Head, Schema, Version, first_version, tombstone, types_text
@@ -41,7 +42,8 @@ from ripplenest.store.specs import Access, Batch, columns_text
 
 FORMAT = 5  # 5: digests of blocks, other indexes; 4: labels are keys and numbers; 3: tables can be dropped
 ORDERED = 6  # a state of format 5 in which tables are ordered: releases that cannot keep them in order refuse it
-FORMATS = (str(ORDERED), str(FORMAT), "4")  # what can be read: format 4 becomes 5 with the next commit
+REACHING = 7  # one of format 6 in which orders say how far rows reach
+FORMATS = (*map(str, (REACHING, ORDERED, FORMAT)), "4")  # what can be read: format 4 becomes 5 with the next commit
 OLDER = ("2", "3")  # formats that ``migrate`` reads
 MIGRATE = "`ripplenest migrate OLD NEW`, which copies relations, views and batches to a new state, and leaves the old"
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
@@ -65,13 +67,18 @@ class Forgotten:
     files: tuple[str, ...] = ()
 
 
+def _format(orders: Iterable[Ordering]) -> int:
+    """What a state with these is of."""
+    return max((ORDERED if o.until is None else REACHING for o in orders), default=FORMAT)
+
+
 def _instead(told: str) -> list[str]:
     """What can be done with a state of a format that is not the one that is wanted."""
     if told in FORMATS:
         return ["rn.open: there is nothing to migrate"]
     if told in OLDER:
         return [MIGRATE, "the release of ripplenest that made it"]
-    is_newer = told.isdecimal() and int(told) > ORDERED
+    is_newer = told.isdecimal() and int(told) > REACHING
     return [f"the {'newer ' * is_newer}release of ripplenest that made it", "a new state directory"]
 
 
@@ -165,7 +172,7 @@ class Catalogue(Records):
         INSERT[SEGMENT_INDEXES.name].run(c, blobs)
         DIE.run(c, [{"dead": i, "at": new.version.n} for i in born.dead])
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n, "format": ORDERED if new.schema.is_ordered else FORMAT})
+        self._set(c, {"newest": new.version.n, "format": _format(new.schema.orders)})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:

@@ -13,11 +13,12 @@ digests answers wrongly in half of such cases.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import field, frozen
 
+from ripplenest.data.order import Ordering
 from ripplenest.nrc.types import Base
 from ripplenest.store.database.seal import seal
 from ripplenest.store.layouts import Layout
@@ -89,9 +90,9 @@ class Schema:
         return schema_digest(tables, indexes, self.stored_meta.items())
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether a table that versions have which are kept has an order."""
-        return any(t.spec.ordered for t in (*self.living, *self.dropped))
+    def orders(self) -> Iterator[Ordering]:
+        """Those of tables that versions have which are kept."""
+        return (o for t in (*self.living, *self.dropped) for o in t.spec.ordered)
 
     @property
     def living(self) -> list[Table]:

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.argsort import argsort_by
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Places
 from ripplenest.data.levels import Level
-from ripplenest.data.order import LEAST, MOST, By, Ordering, changes, prefixes_by, row_codes
+from ripplenest.data.order import LEAST, MOST, UP, By, Ordering, changes, furthest, prefixes, prefixes_by, row_codes
 from ripplenest.data.room import Room, held
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Extent, Spool, concatenated
@@ -30,16 +30,18 @@ Hashes = npt.NDArray[np.uint32]
 
 @frozen(eq=False)
 class OrderedEntries:
-    """What is stored of the order of a table."""
+    """What is stored of the order of a table; ``reach``: of each entry the greatest prefix so far, among those of its
+    hash, of the column ``until`` which the order says it, if it does."""
 
     keyed: Entries
     prefixes: U64
+    reach: U64 | None = None
 
 
 def in_order_of(table: pa.Table, o: Ordering, room: Room) -> OrderedEntries:
     """The entries of ``table`` (c0…, w), whose rows are different."""
     if held(table) > room.chunk:
-        return _in_windows(table, o.key, o.every(table.num_columns - 1), room)
+        return _reaching(_in_windows(table, o.key, o.every(table.num_columns - 1), room), table, o, room)
     return arranged(table, o, room)
 
 
@@ -47,7 +49,18 @@ def arranged(table: pa.Table, o: Ordering, room: Room | None = None) -> OrderedE
     """The same of what is in memory as a whole."""
     by, rows = o.every(table.num_columns - 1), np.arange(table.num_rows)
     hashes, own, rows = _arranged(table, by, *_numbers(table, o.key, by), rows, room)
-    return OrderedEntries((hashes, _narrow(rows, len(rows))), own)
+    return _reaching(OrderedEntries((hashes, _narrow(rows, len(rows))), own), table, o, room)
+
+
+def _reaching(found: OrderedEntries, table: pa.Table, o: Ordering, room: Room | None) -> OrderedEntries:
+    """The same with how far rows reach."""
+    if o.until is None:
+        return found
+    hashes, rows = found.keyed
+    every = [piece for _, piece in pieces(table, room)] if room is not None else [table]
+    ends = [prefixes(piece.column(o.until).combine_chunks(), UP) for piece in every]
+    known, ranks = furthest(hashes, np.concatenate([np.empty(0, np.uint64), *ends])[rows])
+    return evolve(found, reach=known[ranks])
 
 
 def _narrow(rows: Places, many: int) -> npt.NDArray[np.uint32] | Places:

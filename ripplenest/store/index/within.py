@@ -43,7 +43,7 @@ def read_within(
 def lying(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> int:
     """About how many rows there are to read: none is. Raises CorruptState."""
     spans = (_spans(index, asked, hashes) for hashes in [_hashes(asked)] for index, _ in segments)
-    return sum(int((end - begin).sum()) for _, begin, end in spans)
+    return sum(int(np.maximum(end - begin, 0).sum()) for _, begin, end in spans)
 
 
 def _hashes(asked: Within) -> U64:
@@ -55,8 +55,9 @@ def _spans(index: OrderedIndex, asked: Within, hashes: U64) -> tuple[Places, Pla
     first, many = index.spans(hashes)
     has = np.flatnonzero(many)
     begin, end = first[has], (first + many)[has]
+    open_ = begin if asked.until is None else index.reaching(begin, end, asked.until[has])
     begin = index.reached(begin, end, asked.low[has])
-    return has, begin, index.reached(begin, end, asked.high[has] + NEXT)
+    return has, np.maximum(begin, open_), index.reached(begin, end, asked.high[has] + NEXT)
 
 
 def _between(
