@@ -40,6 +40,7 @@ def _general(p: Product, places: dict[Const, Col]) -> Product:
                 band=None if s.band is None else Band(edge(s.band.upper), edge(s.band.lower)),
                 ready=scalars(s.ready),
                 guarded=scalars(s.guarded),
+                beside=(),  # a family joins what its members have read
             )
             for s in found
         )

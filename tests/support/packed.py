@@ -109,8 +109,12 @@ def _shifted(s: Scalar) -> Scalar:
 
 def _step(s: Step) -> Step:
     keys = tuple(Key(k.column + 1, _shifted(k.scalar), k.null_safe) for k in s.keys)
-    band = None if s.band is None else Band(*map(_edge, s.band.both))
-    return evolve(s, keys=keys, ready=_behind(s.ready), guarded=_behind(s.guarded), band=band)
+    band, beside = None if s.band is None else _band(s.band), tuple(map(_band, s.beside))
+    return evolve(s, keys=keys, ready=_behind(s.ready), guarded=_behind(s.guarded), band=band, beside=beside)
+
+
+def _band(b: Band) -> Band:
+    return Band(*map(_edge, b.both))
 
 
 def _edge(e: Edge | None) -> Edge | None:
@@ -123,8 +127,7 @@ def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[in
     found, seen = [first], {first.source}
     for step in others:
         known = (equal for pair, equal in same.items() if step.source in pair and seen & {*pair})
-        between = ranged(step)
-        via = step.via or ((first.source,) if between is None else (between.via,))
+        via = step.via or (*(between.via for between in ranged(step)[:1]),) or (first.source,)
         case = Key(0, columns[via[0]], step.place)
         found.append(evolve(step, keys=(case, *step.keys), via=() if step.place else via, ready=(*known, *step.ready)))
         seen.add(step.source)

@@ -235,14 +235,15 @@ def test_both_bounds_of_one_column_come_first() -> None:
     assert band([y, z, x]) == (y, z) and band([z, x]) == (z,) and band([]) == ()
 
 
-def test_products_that_differ_in_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are one join with the table of their constants, and each has its own band."""
+@pytest.mark.parametrize("upper", ["x", "k"])
+def test_products_that_differ_in_an_edge(monkeypatch: pytest.MonkeyPatch, upper: str) -> None:
+    """They are one join with the table of their constants, and each has its own band, of one column or of two."""
     always(monkeypatch)
     row = Record((("k", LONG), ("x", KEY)))
     generators = (("a", Rel("a", row, At.DELTA)), ("b", Rel("b", row)))
     a, b = (Proj(Var(name), "x") for name in "ab")
     later = [Call("add_long", (a, Lit(n, LONG))) for n in range(7)]
-    edges = [(Call("lt", (later[n], b)), Call("le", (b, later[n + 2]))) for n in range(4)]
+    edges = [(Call("lt", (later[n], b)), Call("le", (Proj(Var("b"), upper), later[n + 2]))) for n in range(4)]
     products = [p for e in edges for p in lower(Comprehension(generators, e, b), KEY)]
     rows = [Rows.of_pairs((LONG, KEY), [((i, i), 1) for i in range(12)])] * 2
     found: dict[int, dict[Row, int]] = {}
