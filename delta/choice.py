@@ -75,7 +75,8 @@ def sizes_of(
 
 def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | None:
     """A map that only totals would read which are told by those near them is not kept, nor one of rows that are read
-    as far as a value moves, nor one that would be read whole where what it is made of is not: maps are in no order."""
+    as far as a value moves, but where they are found by what is computed of them, nor one that would be read whole
+    where what it is made of is not: maps are in no order."""
     if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
         return False, "what a place comes to is told by the one near it, and the rows between"
     if not candidate.is_looked_up and all(tells_moved(use.before, use.part) for use in candidate.uses):

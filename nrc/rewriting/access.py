@@ -117,9 +117,9 @@ class Read:
 
     @property
     def ways(self) -> tuple[tuple[Bound, ...], ...]:
-        """The ``edges``, and what orders of other columns could find by values of the same generator: of rows that
-        overlap those of the past by when they end, and those to come by when they begin. Only these values tell which
-        is less, but for an order that knows both ends."""
+        """The ``edges``, and what orders of other columns could find by values of the same generator, where the edges
+        are one: of what overlaps, those that begin before its end, and those that end after its begin. Which are fewer
+        only the values tell."""
         own = self.edges
         others = self.beside if len(own) == 1 else ()
         return (own, *(way for way in map(self._found, others) if way and way[0].others == own[0].others))

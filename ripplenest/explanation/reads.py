@@ -25,7 +25,7 @@ Ranges = Mapping[str, Sequence[Ordering]]
 class Access:
     """How one source of one join is read: ``how`` is change, probe or scan; ``table`` is ``source`` in any state. What
     is probed is looked up by ``columns``, and so is a change that is joined to another one; or between values of the
-    column ``range``, of those that have its columns."""
+    column ``range``, or of one of several, of those that have its columns."""
 
     how: How
     source: str

@@ -51,7 +51,7 @@ def _of_one_column(band: Band) -> Band:
 
 def _is_of_its_own(e: Edge) -> bool:
     """Whether rows are compared with others by one column of both, as pairs are by `a.id < b.id`: in its order half of
-    them are on the one side, or on the other."""
+    them are on the one side, or on the other. Of two tables it may seem so, and then another order is preferred."""
     return isinstance(e.scalar, Col) and e.scalar.column == e.column
 
 
@@ -87,8 +87,8 @@ def decided_by(p: Product, step: Step, r: Ranged) -> tuple[Scalar, ...]:
 def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:
     """Whether an order is worth what a batch writes for it. What lies on one side of a value is half of what keys find:
     but it is little where that value moves in a row of the change, which ``p`` knows by the rest. Not of a map: what
-    comes to bags that are there is asked for by rows that come and go, and seldom move. Of what lies on one side of a
-    value and is on the other side of another one either is little, unless that is long ago."""
+    comes to bags that are there is asked for by rows that come and go, and seldom move. Of what lies below an edge in
+    one column and above one in another one order knows both."""
     if not step.keys or len(r.band.edges) == 2 or _overlaps(step):
         return True
     if of_map:
@@ -98,7 +98,7 @@ def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:
 
 
 def _overlaps(step: Step) -> bool:
-    """Whether it is read from a value on in one order, or up to one in another one."""
+    """Whether it lies below an edge in one column and above one in another."""
     bands = [r.band for r in ranged(step)]
     return any(b.upper for b in bands) and any(b.lower for b in bands)
 

@@ -28,7 +28,7 @@ from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.index.ordered import OrderedIndex
 from ripplenest.store.index.probing import Asked as AskedKeys
 from ripplenest.store.index.probing import Part, Probe
-from ripplenest.store.index.within import lying, read_within
+from ripplenest.store.index.within import count, lying, read_within
 from ripplenest.store.layouts import Layout, layout_of
 from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
@@ -125,8 +125,8 @@ class TableRef:
         known = [w for w in asked if w.order in self.spec.ordered]
         if not known:
             return None
-        ways = [([self._in_order(reader, s, w.order) for s in self.segments], w) for w in known]
-        fewest = min(ways, key=lambda way: lying(*way)) if len(ways) > 1 else ways[0]
+        ways = [(lying([self._in_order(reader, s, w.order) for s in self.segments], w), w) for w in known]
+        fewest = min(ways, key=lambda way: count(way[0]))
         return self._rows(list(read_within(*fewest, self.spec.types)))
 
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:

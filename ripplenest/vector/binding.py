@@ -34,7 +34,8 @@ class Input:
         self._indexes: dict[tuple[int, ...], Index] = {}
         self._crowds: dict[tuple[int, ...], int] = {}
         self._banded: dict[tuple[tuple[int, ...], ByEdge], Banded] = {}
-        self._computed: dict[tuple[Scalar, ...], Input | None] = {}
+        self._computed: dict[tuple[Scalar, ...], Input] = {}
+        self._values: dict[Scalar, pa.Array | None] = {}
 
     @classmethod
     def of(cls, rows: Rows) -> "Input":
@@ -56,15 +57,21 @@ class Input:
             self._crowds[columns] = int(np.diff(starts, prepend=0, append=len(hashes)).max())
         return self._crowds[columns]
 
-    def computed(self, source: int, scalars: tuple[Scalar, ...]) -> "Input | None":
-        """The same rows with what is computed of each of them as columns behind theirs; None where one has no value."""
+    def value(self, source: int, s: Scalar) -> pa.Array | None:
+        """What ``s`` is of each row; None where it has no value for one."""
+        if s not in self._values:
+            found = Binding.of(source, self).value(s)
+            self._values[s] = None if found.failed is not None else found.values
+        return self._values[s]
+
+    def computed(self, values: Mapping[Scalar, pa.Array]) -> "Input":
+        """The same rows with what is computed of them as columns behind theirs."""
+        scalars = tuple(values)
         if scalars not in self._computed:
-            one = Binding.of(source, self)
-            found = [one.value(s) for s in scalars]
-            table, at = self.table, len(self.columns)
-            for i, c in enumerate(found):
-                table = table.add_column(at + i, f"c{at + i}", c.values)
-            self._computed[scalars] = None if any(c.failed is not None for c in found) else Input(table)
+            table = self.table
+            for i, own in enumerate(values.values(), len(self.columns)):
+                table = table.add_column(i, f"c{i}", own)
+            self._computed[scalars] = Input(table)
         return self._computed[scalars]
 
     def index(self, columns: tuple[int, ...]) -> Index:

@@ -28,13 +28,12 @@ def with_computed(p: Product, binding: Binding, step: Step, rows: Input) -> tupl
     found = list(_equated(binding, step, (*step.ready, *p.steps[-1].guarded)))
     if not found or len(binding) * rows.crowd(step.columns) < max(WORTH, TIMES * len(rows)):
         return step, rows
-    some = ((own, other, same) for own, other, same in found if binding.value(other).failed is None)
-    asked = {own: (other, same) for own, other, same in some if rows.computed(step.source, (own,)) is not None}
-    computed = rows.computed(step.source, tuple(asked)) if asked else None
-    if computed is None:
+    asked = {own: (other, same) for own, other, same in found if binding.value(other).failed is None}
+    values = {own: v for own in asked if (v := rows.value(step.source, own)) is not None}
+    if not values:
         return step, rows
-    keys = (Key(i, other, same) for i, (other, same) in enumerate(asked.values(), len(rows.columns)))
-    return evolve(step, keys=(*step.keys, *keys)), computed
+    keys = (Key(i, *asked[own]) for i, own in enumerate(values, len(rows.columns)))
+    return evolve(step, keys=(*step.keys, *keys)), rows.computed(values)
 
 
 def _equated(binding: Binding, step: Step, conditions: Iterable[Scalar]) -> Iterator[tuple[Scalar, Scalar, bool]]:

@@ -128,7 +128,21 @@ def beyond(S: Bag[Session], E: Bag[Event]):
     return [e.id for s in S for e in E if s.start <= e.ts]
 
 
-VIEWS = (of_users, of_all, later, inside, of_sums, by_key, shown, twice, in_window, keyed, counted, beyond)
+@rn.view
+def overlapping(S: Bag[Session]):
+    """Of a session those of its user that have some of its time."""
+    return [
+        {
+            "s": s.id,
+            "of": [o.id for o in S if o.user == s.user and s.start <= o.end and o.start <= s.end],
+            "n": len([o for o in S if o.user == s.user and s.start < o.end and o.start < s.end]),
+        }
+        for s in S
+    ]
+
+
+FROM_ONE = (of_users, of_all, later, inside, of_sums, by_key, shown, twice, in_window, keyed, counted, beyond)
+VIEWS = (*FROM_ONE, overlapping)
 
 
 def opened(folder: Path | str, views: Sequence[rn.View] = VIEWS) -> Database:
@@ -288,11 +302,11 @@ def test_a_state_of_before_reads_so_when_its_views_are_replaced(
     """Until then it reads what it did; none of the maps that the view has is made anew."""
     with monkeypatch.context() as before:
         before.setattr(Plan, "orderings", property(lambda _: {}))
-        with opened(tmp_path / "s") as db:
+        with opened(tmp_path / "s", FROM_ONE) as db:
             load(db)
     with rn.open(tmp_path / "s", engine="local") as db:
         assert read(db, BUSY) > EVENTS < read(db, BUSY + 1)
-        for view in VIEWS:
+        for view in FROM_ONE:
             db.replace(view)
             assert all(map(is_shared, db.history(1)[0].note["built"]))  # what pays now that there are rows
         assert read(db, BUSY + 2) < 100

@@ -87,7 +87,13 @@ def of_two(R: Bag[Room]):
     return [{"room": r.id, "is": [b.id for b in r.bookings if b.begin >= r.low and b.end >= r.late]} for r in R]
 
 
-VIEWS = (conflicts, of_all, of_each, inside, alarms, of_two)
+@rn.view
+def of_moments(B: Bag[Booking], R: Bag[Room]):
+    """Bookings that a moment is in, of another relation."""
+    return [{"room": r.id, "is": [b.id for b in B if b.room == r.id % 2 and b.begin <= r.low < b.end]} for r in R]
+
+
+VIEWS = (conflicts, of_all, of_each, inside, alarms, of_two, of_moments)
 COUNTS: Counter[str] = Counter()
 
 
@@ -123,7 +129,7 @@ def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
         TemporaryDirectory(dir=MEMORY) as folder,
         opened(folder, *VIEWS) as db,
     ):
-        patch.setattr(ref, "lying", anyhow)
+        patch.setattr(ref, "count", anyhow)
         for _ in range(5):
             with db.batch(policy="incremental") as b:
                 b.upsert("B", [booking(c, i) for i in range(8) if c.one_in(2)])
@@ -162,6 +168,7 @@ def read(folder: Path, view: rn.View, size: int) -> list[int]:
         batch(lambda b: b.insert("B", [between]))
         batch(lambda b: b.at("R", id=1).bookings.insert([between]))
         batch(lambda b: b.delete_key("B", id=-1))
+        batch(lambda b: b.insert("R", [Room(7, 5 * size + 3, 10 * size, [])]))
         batch(lambda b: b.at("R", id=0).set(low=25))
         batch(lambda b: b.at("R", id=0).set(late=10 * size - 30))
         assert db.verify().ok

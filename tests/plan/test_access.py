@@ -280,7 +280,6 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
                 assert not {c for s in p.head for c in cols(s)} & {c for e in edges for c in cols(e.scalar)}
                 COUNTS["may move"] += 1
             COUNTS["between"] += 1
-            COUNTS["either"] += len(ranged(step)) > 1
         assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
         assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
         assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)

@@ -140,7 +140,6 @@ def test_of_several_orders_the_one_that_finds_fewest_is_read(c: Choices) -> None
         assert store.snapshot().within("t", unknown) is None
     assert found is not None
 
-
     def lying(o: Ordering, ends: list[list[int]]) -> list[tuple[Row, int]]:
         by = dict(zip((k for (k,) in keys.counts()), ends, strict=True))
         of = lambda r: by.get(r[0], (1, 0))  # noqa: E731

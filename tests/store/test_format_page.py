@@ -1,9 +1,11 @@
 """OPERATIONS.md says what is stored, and it is so: names, columns, digests, and what is checked when."""
 
 import hashlib
+import json
 import re
 import sqlite3
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from support.shop import ANN, BOB, FILMS, VIEWS, item, movie, opened
 from ripplenest.bench import subject as bench
 from ripplenest.bench.data import Data
 from ripplenest.bench.workloads import F2
-from ripplenest.data.order import By, Ordering
+from ripplenest.data.order import By, Ordering, prefixes
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
@@ -130,27 +132,34 @@ def test_blobs_are_what_the_page_says(page, state):
     assert kinds >= {"in order", "rows of uint32"}
 
 
-def test_orders_are_what_the_page_says(page, tmp_path):
+@pytest.mark.parametrize(("until", "own"), [(None, ORDERED), (0, REACHING), (1, REACHING)])
+def test_orders_are_what_the_page_says(page, tmp_path, until, own):
     """And make a state of a format of its own, which releases refuse that do not know it."""
-    types, o = (Base("long"), Base("double", True)), Ordering((0,), (By(1, descending=True),))
+    types, o = (Base("long"), Base("double", True)), Ordering((0,), (By(1, descending=True),), until)
     pairs = [((n % 3, None if n % 7 == 0 else float(n % 5)), n + 1) for n in range(200)]
     with Store.open(tmp_path / "state") as store:
         store.commit(Change({"t": Rows.of_pairs(types, pairs)}, (TableSpec("t", types, (), (o,)),)), 0)
-    assert [(str(ORDERED),)] == asked(tmp_path / "state", "SELECT value FROM meta WHERE key = 'format'")
+    assert [(str(own),)] == asked(tmp_path / "state", "SELECT value FROM meta WHERE key = 'format'")
     assert f"is of format {ORDERED}, which is format {FORMAT} in all else" in page
     assert f"is of format {REACHING}" in page
-    columns, metadata = rows(page, "blob")["an order"]
+    columns, metadata = rows(page, "blob")["an order" + " that says how far rows reach" * (until is not None)]
     (blob,) = asked(tmp_path / "state", "SELECT columns, file, offset, bytes, sha256 FROM segment_indexes")
     table = read(tmp_path / "state", blob[1:])
     said = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
     assert (table.column_names, list(said)) == (columns, metadata)
-    assert said["columns"] == blob[0] == '{"key": [0], "by": [[1, true, false]]}'
+    plain = {"key": [0], "by": [[1, True, False]]} | ({} if until is None else {"until": until})
+    assert said["columns"] == blob[0] == json.dumps(plain)
     (segment,) = asked(tmp_path / "state", "SELECT file, offset, bytes, sha256 FROM segments")
     stored = read(tmp_path / "state", segment)
     entries = list(zip(*(table.column(c).to_pylist() for c in "ho"), strict=True))
     values = stored.column("c1").take(table.column("r")).to_pylist()
     placed = [(h, v is None, -(v or 0.0)) for (h, _), v in zip(entries, values, strict=True)]
     assert entries == sorted(entries) and placed == sorted(placed) and len({h for h, _ in entries}) == 3
+    if until is not None:
+        reached = prefixes(stored.column(f"c{until}").take(table.column("r")).combine_chunks(), By(0, nulls_first=True))
+        of = {h: [n for g, n in zip(table.column("h").to_pylist(), reached.tolist(), strict=True) if g == h]
+              for h in dict.fromkeys(table.column("h").to_pylist())}  # fmt: skip
+        assert table.column("e").to_pylist() == [n for own in of.values() for n in accumulate(own, max)]
 
 
 def test_what_was_checked_once_is_believed_but_by_a_check_of_the_files(tmp_path):

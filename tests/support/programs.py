@@ -37,7 +37,7 @@ from ripplenest.store.index.arranging import in_order_of
 from ripplenest.store.index.asked import Asked
 from ripplenest.store.index.first import read_first
 from ripplenest.store.index.ordered import OrderedIndex
-from ripplenest.store.index.within import read_within
+from ripplenest.store.index.within import lying, read_within
 from support.schemas import Schema
 from support.strategies import Case
 
@@ -81,7 +81,8 @@ class Memory:
         found = rows.arrow().combine_chunks()
         index = OrderedIndex.of(in_order_of(found, asked.order, Room()), asked.order, 0)
         ASKED["between"] += 1
-        taken = read_within([(index, lambda places: found.take(pa.array(places)))], asked, rows.types)
+        spans = lying([(index, lambda places: found.take(pa.array(places)))], asked)
+        taken = read_within(spans, asked, rows.types)
         return Rows(rows.types, table=pa.concat_tables([Rows.empty(rows.types).arrow(), *taken]))
 
 

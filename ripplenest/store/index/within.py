@@ -6,10 +6,11 @@ rows that share a prefix with a bound, and of keys that share the stored half of
 by whoever joins them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Places, ranges
@@ -22,42 +23,52 @@ from ripplenest.store.index.ordered import OrderedIndex
 NEXT = np.uint64(1)
 
 
-def read_within(
-    segments: Sequence[tuple[OrderedIndex, Take]], asked: Within, types: tuple[Base, ...]
-) -> Iterator[pa.Table]:
-    """Of each segment the rows of ``asked``, of ``types``, if it has some. Raises CorruptState.
+@frozen(eq=False)
+class Spans:
+    """Of a segment the numbers of the keys that it ``has``, and of each the entries that lie between its prefixes."""
 
-    Law: no row is missing that has one of the keys and is between its prefixes; what is read of a row depends on its
-    values alone.
-    """
-    hashes = _hashes(asked)
-    for index, take in segments:
-        has, begin, end = _spans(index, asked, hashes)
-        if asked.between is not None:
-            begin, end = _between(index, take, asked, types, has, begin, end)
-        found = united(begin, end)
-        if len(found):
-            yield take(index.rows(found))
+    index: OrderedIndex
+    take: Take
+    has: Places
+    begin: Places
+    end: Places
 
 
-def lying(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> int:
-    """About how many rows there are to read: none is. Raises CorruptState."""
-    spans = (_spans(index, asked, hashes) for hashes in [_hashes(asked)] for index, _ in segments)
-    return sum(int(np.maximum(end - begin, 0).sum()) for _, begin, end in spans)
+def lying(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> list[Spans]:
+    """Where in each segment what is ``asked`` for lies. Raises CorruptState."""
+    hashes = hash_columns([c.combine_chunks() for c in asked.keys.arrow().columns[:-1]], len(asked.keys))
+    return [_lying(index, take, asked, hashes) for index, take in segments]
 
 
-def _hashes(asked: Within) -> U64:
-    return hash_columns([c.combine_chunks() for c in asked.keys.arrow().columns[:-1]], len(asked.keys))
-
-
-def _spans(index: OrderedIndex, asked: Within, hashes: U64) -> tuple[Places, Places, Places]:
-    """The keys that a segment has, and of each the entries between its prefixes."""
+def _lying(index: OrderedIndex, take: Take, asked: Within, hashes: U64) -> Spans:
     first, many = index.spans(hashes)
     has = np.flatnonzero(many)
     begin, end = first[has], (first + many)[has]
-    open_ = begin if asked.until is None else index.reaching(begin, end, asked.until[has])
+    far = begin if asked.until is None else index.reaching(begin, end, asked.until[has])
     begin = index.reached(begin, end, asked.low[has])
-    return has, np.maximum(begin, open_), index.reached(begin, end, asked.high[has] + NEXT)
+    end = index.reached(begin, end, asked.high[has] + NEXT)
+    return Spans(index, take, has, np.minimum(np.maximum(begin, far), end), end)
+
+
+def count(found: Iterable[Spans]) -> int:
+    """How many entries there are to read, those of spans that overlap as often as they are in one."""
+    return sum(int((s.end - s.begin).sum()) for s in found)
+
+
+def read_within(found: Iterable[Spans], asked: Within, types: tuple[Base, ...]) -> Iterator[pa.Table]:
+    """Of each segment the rows of ``asked``, of ``types``, that were ``found`` in it, if it has some. Raises
+    CorruptState.
+
+    Law: no row is missing that has one of the keys and is between its prefixes; what is read of a row depends on its
+    values alone, and on those of rows before it where it is asked how far they reach.
+    """
+    for s in found:
+        begin, end = s.begin, s.end
+        if asked.between is not None:
+            begin, end = _between(s.index, s.take, asked, types, s.has, begin, end)
+        places = united(begin, end)
+        if len(places):
+            yield s.take(s.index.rows(places))
 
 
 def _between(
