@@ -14,7 +14,7 @@ from ripplenest.nrc.rewriting.access import Join, Read
 def told(r: Read, j: Join, order: Iterable[Read], is_one: Callable[[Read], bool]) -> bool:
     """Whether all that says where ``r`` begins or ends is of rows of which ``is_one`` says that there is one of a kind,
     whose values move."""
-    return bool(r.ends) and all(is_one(o) and _moves(o, r, j) for o in _enders(r, order))
+    return bool(r.ends) and all(o.how == "change" and is_one(o) and _moves(o, r, j) for o in _enders(r, order))
 
 
 def _enders(r: Read, order: Iterable[Read]) -> Sequence[Read]:

@@ -276,13 +276,13 @@ class Join:
     ) -> tuple[Read, ...]:
         """What is read after ``begin``; ``onwards``: of what has as many keys, what is reached from what was read last.
         """
-        found = [*begin]
+        found, changed = [*begin], {r.var for r in begin if r.how == "change"}
         read = {r.var for r in found}
         left = [(var, rel) for var, rel in self._stored if var not in read]
         while left:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
-            lies = {b.var for b in self.bounds if b.others <= read}
+            lies = {b.var for b in self.bounds if b.others <= read}, {b.var for b in self.bounds if b.others <= changed}
             step = _next(steps, self._leads(usable, read), lies, last)
             found.append(step)
             read.add(step.var)
@@ -445,8 +445,9 @@ def _beside(order: Sequence[Read]) -> int:
     return sum(_is_late(r) or not (r.via or r.band or r.place is not None) for r in order[1:])
 
 
-def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | None) -> Read:
-    """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values."""
+def _next(steps: Sequence[Read], leads: Set[str], lies: Sequence[Set[str]], last: str | None) -> Read:
+    """The best of ``steps``; some are folds that others are looked up by (``leads``), or lie between known values, and
+    of these some between values of what changes: what lies there before and after comes to nothing."""
     late = {r.var for r in steps if _is_late(r)}
     near = any(_is_one(r) or (r.via and _of_bag(r)) for r in steps)
     others = any(r.via and all(_held(r)) for r in steps)
@@ -454,7 +455,8 @@ def _next(steps: Sequence[Read], leads: Set[str], lies: Set[str], last: str | No
     keys = [0 if r.var in wait else len(r.keys) for r in steps]
     asked = [(bool(r.via), r.placed and r.var in leads, n, _is_answer(r)) for n, r in zip(keys, steps, strict=True)]
     own = [(told(r.keys), sum(_held(r)), r.var not in late) for r in steps]
-    worth = [(*o, last in r.via, r.var in lies, r.placed) for o, r in zip(own, steps, strict=True)]
+    by = [(last in r.via, sum(r.var in some for some in lies), r.placed) for r in steps]
+    worth = [(*o, *b) for o, b in zip(own, by, strict=True)]
     *_, step = max(zip(asked, worth, steps, strict=True), key=itemgetter(0, 1))
     return step
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
+from ripplenest.nrc.rewriting.apiece import apiece
 from ripplenest.nrc.rewriting.aside import aside
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
@@ -68,7 +69,7 @@ def _by_unions(e: Expr, keys: Keys) -> Expr:
 def _by_rules(told: Expr, keys: Keys) -> Expr:
     first = others(beyond(distinct(latest(told, keys), keys), keys), keys)
     by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
-    return rekeyed(apart(alternatives.split(valid(aside(by_rows, keys), keys), keys), keys), keys)
+    return rekeyed(apart(alternatives.split(valid(apiece(aside(by_rows, keys), keys), keys), keys), keys), keys)
 
 
 def _in_cases_by_key(e: Expr, keys: Keys) -> bool:

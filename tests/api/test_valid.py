@@ -193,6 +193,24 @@ def remaining(U: Bag[User], K: Bag[Clock]):
 
 
 @rn.view
+def both(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """Rows of two bags that are valid at once."""
+    return [
+        {"user": u.id, "o": o.id, "m": m.id}
+        for k in K if k.id == 1
+        for u in U for o in u.others if o.start <= k.at and (o.end is None or k.at < o.end)
+        for m in M if m.id == o.id and m.start <= k.at + 2 * HOUR
+    ]  # fmt: skip
+
+
+@rn.view
+def each_other(M: Bag[Member], K: Bag[Clock]):
+    """Of one list twice."""
+    valid = [m for k in K if k.id == 1 for m in M if k.at <= m.end]
+    return [{"a": a.id, "b": b.id} for a in valid for b in valid if a.id == b.id or a.id == b.id + 1]
+
+
+@rn.view
 def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
     """Asked of rows that are not stored: values, keys of groups, first rows."""
     return [
@@ -212,7 +230,7 @@ def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 VIEWS = (
     now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, charged, silent, remaining,
-    of_others,
+    both, each_other, of_others,
 )  # fmt: skip
 COUNTS: Counter[str] = Counter()
 
