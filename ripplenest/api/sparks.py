@@ -9,22 +9,30 @@ from ripplenest.store.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ripplenest.spark.joiner import SparkJoiner
+
 
 class Sparks:
     """The session that a database was given, or a local one, and what loads, builds and joins on it."""
 
     def __init__(self, store: Store, given: "SparkSession | None") -> None:
         self._store, self._given = store, given
+        self._found: SparkSession | None = None
         self._loads: Tasks | None = None
+        self._joiner: SparkJoiner | None = None
 
     @property
     def session(self) -> "SparkSession":
-        """The session in use; a local one is started when none was given."""
-        if self._given is None:
-            from ripplenest.spark.session import local_session  # noqa: PLC0415 - Spark starts when it is needed
+        """The session in use; where none was given a local one is started, and again where it was stopped. It is looked
+        at each time, since whoever shares it may have set or stopped it. Raises EnvironmentProblem."""
+        from ripplenest.spark.session import check_session, is_stopped, local_session  # noqa: PLC0415 - when needed
 
-            self._given = local_session()
-        return self._given
+        found = self._found if self._given is None else self._given
+        if found is None or (self._given is None and is_stopped(found)):
+            found = local_session()
+        check_session(found, "Spark: the session")
+        self._found = found
+        return found
 
     def tasks(self) -> Tasks:
         """Who loads what a DataFrame has."""
@@ -41,8 +49,11 @@ class Sparks:
         return TaskBuilds(self.session, self._store.room.memory)
 
     def joiner(self) -> Joiner:
-        """Who joins for a batch."""
+        """Who joins for a batch: one as long as there is one session, since it remembers what it has made."""
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
         from ripplenest.tasks.joins import TaskJoins  # noqa: PLC0415 - as above
 
-        return SparkJoiner(self.session, TaskJoins(self.session, self._store.path, self._store.room.memory))
+        session = self.session
+        if self._joiner is None or self._joiner.spark is not session:
+            self._joiner = SparkJoiner(session, TaskJoins(session, self._store.path, self._store.room.memory))
+        return self._joiner

@@ -52,12 +52,13 @@ class Chosen(Place):
 
 @frozen
 class Engines:
-    """The engines of one database; ``spark`` makes the one with a session; this process works in ``room``."""
+    """The engines of one database; ``spark`` gives the one with a session, for a piece of work; this process works in
+    ``room``."""
 
     wanted: Engine
     spark: Callable[[], Joiner]
     room: Room = field(factory=Room)
-    _made: dict[str, Joiner] = field(factory=dict)
+    _here: list[Joiner] = field(factory=list)
 
     def place(self, rows: float) -> Place:
         """Where work of about so many rows, read and made, is done."""
@@ -75,9 +76,11 @@ class Engines:
         return Chosen(place.name, place.why, self._engine(place.name), here, most)
 
     def _engine(self, name: Literal["local", "spark"]) -> Joiner:
-        if name not in self._made:
-            self._made[name] = self.spark() if name == "spark" else _local(self.room)
-        return self._made[name]
+        if name == "spark":
+            return self.spark()
+        if not self._here:
+            self._here.append(_local(self.room))
+        return self._here[0]
 
 
 def _local(room: Room) -> Joiner:

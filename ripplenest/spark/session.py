@@ -49,6 +49,10 @@ class Setting:
     wanted: tuple[str, ...]
     why: str
 
+    def is_met(self, got: str | None) -> bool:
+        """Spark takes names in any case, and keeps them as they were set."""
+        return got is not None and got.casefold() in map(str.casefold, self.wanted)
+
 
 MEANING = (
     Setting("spark.sql.ansi.enabled", ("true",), "overflow and failed casts raise"),
@@ -81,12 +85,27 @@ def local_session(app: str = "ripplenest") -> SparkSession:
         return _start(app, _settings(_cores()), java)
 
 
-def check_session(spark: SparkSession) -> None:
-    """Raise EnvironmentProblem, which names all that the session lacks: a newer Spark, settings without which views
-    would have another meaning, and such without which it refuses to join."""
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether somebody has stopped it, here or in Java, of which pyspark tells nothing but by failing; sessions of
+    Connect do."""
+    if not isinstance(spark, SparkSession):
+        return bool(getattr(spark, "is_stopped", False))
+    try:
+        return spark.sparkContext.defaultParallelism < 1
+    except (AttributeError, Py4JError):
+        return True
+
+
+def check_session(spark: SparkSession, where: str = "open: spark") -> None:
+    """Raise EnvironmentProblem, which names all that the session lacks: that it runs, a newer Spark, settings without
+    which views would have another meaning, and such without which it refuses to join."""
     if not isinstance(getattr(spark, "version", None), str) or not hasattr(spark, "conf"):  # of Connect it is another
-        raise WrongValue("not a session", where="open: spark", wanted="a SparkSession", got=kind(spark))
-    other, refuses = ([(s, got) for s in known if (got := spark.conf.get(s.key)) not in s.wanted] for known in NEEDED)
+        raise WrongValue("not a session", where=where, wanted="a SparkSession", got=kind(spark))
+    if is_stopped(spark):
+        raise EnvironmentProblem(
+            "the session was stopped", where=where, wanted="one that runs", possible=("open again, with a new one",)
+        )
+    other, refuses = ([(s, got) for s in known if not s.is_met(got := spark.conf.get(s.key))] for known in NEEDED)
     old = _numbers(spark.version) < OLDEST
     lacks = [
         *(["this Spark is too old"] if old else []),
@@ -98,10 +117,10 @@ def check_session(spark: SparkSession) -> None:
         said = [*version, *((s.key, s.wanted[0], got) for s, got in (*other, *refuses))]
         raise EnvironmentProblem(
             "; ".join(lacks),
-            where="open: spark",
+            where=where,
             wanted=", ".join(f"{key}={wanted}" for key, wanted, _ in said),
             got=", ".join(f"{key}={got}" for key, _, got in said),
-            possible=("set them with spark.conf.set", "pass no session, and a local one is started"),
+            possible=("set them with spark.conf.set", "pass spark.newSession(), which has settings of its own"),
         )
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,15 +53,18 @@ def test_the_readme_says_how_much_it_is() -> None:
     assert f"is beyond {MOST:,}, about 8 GB" in text
 
 
-def test_an_engine_is_made_once() -> None:
+def test_an_engine_here_is_made_once_and_that_of_spark_is_asked_for_each_time() -> None:
+    """Its session may have become another: ``Sparks`` looks at it, and has one joiner for it."""
     both = Engines("auto", Spark)
-    assert both.choose(MOST * 2).joiner is both.choose(MOST * 3).joiner is not both.choose(1).joiner
-    assert both.choose(2).joiner is both.choose(1).joiner and Spark.started == 1
+    assert both.choose(2).joiner is both.choose(1).joiner and Spark.started == 0
+    assert both.choose(MOST * 2).joiner is not both.choose(1).joiner and Spark.started == 1
+    assert both.choose(MOST * 2).here is both.choose(1).joiner and Spark.started == 2
 
 
 def test_work_beyond_one_process_goes_to_spark(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads, views and batches each by their own estimate; the report, its text and the history say which and why."""
-    monkeypatch.setattr(Sparks, "joiner", lambda _: Spark())
+    spark = cache(Spark)
+    monkeypatch.setattr(Sparks, "joiner", lambda _: spark())
     with opened(tmp_path, engine="auto") as db:
         for view in VIEWS:
             db.create(view)
