@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from nrc.test_valid import KEYS, NAMES, conditions, rows
+from support.between import KEYS, NAMES, conditions, rows
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
