@@ -50,10 +50,12 @@ class Sparks:
 
     def joiner(self) -> Joiner:
         """Who joins for a batch: one as long as there is one session, since it remembers what it has made."""
+        from ripplenest.run.local import LocalJoiner  # noqa: PLC0415 - Arrow's kernels, for who works
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
         from ripplenest.tasks.joins import TaskJoins  # noqa: PLC0415 - as above
 
         session = self.session
         if self._joiner is None or self._joiner.spark is not session:
-            self._joiner = SparkJoiner(session, TaskJoins(session, self._store.path, self._store.room.memory))
+            room = self._store.room
+            self._joiner = SparkJoiner(session, TaskJoins(session, self._store.path, room.memory), LocalJoiner(room))
         return self._joiner

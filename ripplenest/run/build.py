@@ -1,10 +1,11 @@
 """Maps computed from scratch over the relations, and what that changes in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Protocol
 
 import pyarrow as pa
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from ripplenest.data import sums
 from ripplenest.data.grouping import stretches
@@ -15,7 +16,6 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
-from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run import groups, lists, nearest, so_far
 from ripplenest.run.counts import check_counts, check_most
@@ -23,43 +23,27 @@ from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, summed
 from ripplenest.run.propagate import Propagation
-from ripplenest.run.trees import chosen
+from ripplenest.run.trees import chosen, way
 from ripplenest.version.version import Tables
 
 
-def build(plan: Plan, reader: Tables, joiner: Joiner, *, trees: bool = True) -> dict[str, Rows]:
-    """Every map computed from scratch over the parts: an ordinary query, not a change of nothing. Without ``trees`` no
-    map is built of sums that others keep, but each as it is defined."""
-    return _built(plan, reader, joiner, trees).built
+def build(plan: Plan, reader: Tables, joiner: Joiner, *, pairs: float = 0) -> dict[str, Rows]:
+    """Every map computed from scratch over the parts: an ordinary query, not a change of nothing. A map whose
+    definition joins no more than so many ``pairs`` is not built of sums that others keep."""
+    return _built(plan, reader, joiner, pairs).built
 
 
-def _built(plan: Plan, reader: Tables, joiner: Joiner, trees: bool) -> Run:
+def _built(plan: Plan, reader: Tables, joiner: Joiner, pairs: float = 0) -> Run:
     run = Run(plan, reader, {})
     for level in plan.levels:
         run.next_level()
-        ways = [_way(run, m, trees) for m in level]
+        ways = [way(m, chosen(run, m, pairs) if m.trees else None) for m in level]
         tasks = [task for w in ways for p in w.products for task in lists.tasks(run, w.target.map, p)]
         folded = {w.target.map: w.folding for w in ways}
-        for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs, run.read, run.plan):
+        for target, rows in summed(joiner, tasks, [w.target for w in ways], run, run.plan):
             check_most(target.map, [rows.heaviest()])
             run.built[target.map] = _kept(plan.by_name[target.map], folded[target.map], target, rows)
     return run
-
-
-@frozen
-class _Way:
-    """How a map is built: what makes its rows, and how these are folded."""
-
-    target: Target
-    products: Sequence[Product]
-    folding: Folding | None
-
-
-def _way(run: Run, m: PlannedMap, trees: bool) -> _Way:
-    products = chosen(run, m) if trees and m.trees else None
-    if products is not None:
-        return _Way(evolve(m.whole, types=m.made, fold=m.adding), products, m.adding)
-    return _Way(evolve(m.whole, fold=m.folding), m.build, m.folding)
 
 
 def _kept(m: PlannedMap, folding: Folding | None, target: Target, made: Rows) -> Rows:
@@ -83,12 +67,19 @@ def _first_rows(m: PlannedMap, r: Ranked, made: Rows) -> Rows:
     return rows if near or len(ends) < 2 else first_of(rows, r.order, r.limit)
 
 
+class Scanned(Protocol):
+    """Tables that are read whole."""
+
+    def scan(self, table: str) -> Rows:
+        """Every row that is stored."""
+
+
 @frozen
 class Loaded:
     """A version with signed rows on top that are not committed yet; read whole, as builds do. How many stored rows were
     ``read``, and by table how many of them were ``cancelled`` by others."""
 
-    before: Tables
+    before: Scanned
     changes: Mapping[str, Rows]
     read: list[int] = field(factory=list)
     cancelled: dict[str, int] = field(factory=dict)
@@ -129,7 +120,7 @@ def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: 
     """
     check_counts(before, changes)
     reader = Loaded(before, changes)
-    run = _built(plan, reader, joiner, trees=True)
+    run = _built(plan, reader, joiner)
     fresh, found = run.built, {}
     for name in [*fresh]:
         rows, held = fresh.pop(name), reader.held(name)

@@ -45,8 +45,9 @@ class Chosen(Place):
         return self.joiner.writing(files) if isinstance(self.joiner, Writing) else self.joiner
 
     def told(self, here: int) -> "Chosen":
-        """The same, which says that so many rows were joined in this process."""
-        why = f"{self.why}; {here:,} rows, for which other statements waited, were joined in this process"
+        """The same, which says that so many rows were joined in this process: few for which others waited, or such as
+        Spark would compare pair by pair."""
+        why = f"{self.why}; {here:,} rows were joined in this process, where a job would take longer"
         return evolve(self, why=why) if here else self
 
 

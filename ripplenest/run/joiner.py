@@ -39,13 +39,24 @@ class Task:
 
 class Joined(dict[str, Rows]):
     """Rows by target, and how many ``jobs`` of a cluster they took: none where they were joined in this process. So
-    many stored rows were ``read`` that tasks looked up. Those of the targets ``in_pieces`` are folded, a piece each."""
+    many stored rows were ``read`` that tasks looked up, and so many joined ``here`` in place of a job. Those of the
+    targets ``in_pieces`` are folded, a piece each."""
 
     def __init__(
-        self, rows: Mapping[str, Rows], jobs: int = 0, read: int = 0, in_pieces: frozenset[str] = frozenset()
+        self,
+        rows: Mapping[str, Rows],
+        jobs: int = 0,
+        read: int = 0,
+        in_pieces: frozenset[str] = frozenset(),
+        here: int = 0,
     ) -> None:
         super().__init__(rows)
-        self.jobs, self.read, self.in_pieces = jobs, read, in_pieces
+        self.jobs, self.read, self.in_pieces, self.here = jobs, read, in_pieces, here
+
+    def beside(self, other: "Joined") -> "Joined":
+        """Both, of other targets."""
+        both = self.in_pieces | other.in_pieces
+        return Joined({**self, **other}, self.jobs + other.jobs, self.read + other.read, both, self.here + other.here)
 
 
 class Joiner(Protocol):
@@ -75,19 +86,32 @@ class PythonJoiner:
         return Joined({t.name: Rows.of_pairs(t.types, pairs[t.name]).consolidated() for t in targets})
 
 
+class Spent(Protocol):
+    """What answers took, one after the other (see ``Joined``)."""
+
+    @property
+    def jobs(self) -> list[int]: ...
+
+    @property
+    def read(self) -> list[int]: ...
+
+    @property
+    def here(self) -> list[int]: ...
+
+
 def summed(
-    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int], read: list[int], plan: Plan
+    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], spent: Spent, plan: Plan
 ) -> Iterable[tuple[Target, Rows]]:
-    """The rows of each of ``targets``; without tasks no engine is asked. How many jobs the answer took goes to
-    ``jobs``, and how many rows tasks looked up to ``read``. Errors call columns what users of the ``plan`` do."""
+    """The rows of each of ``targets``; without tasks no engine is asked. What the answer took goes to ``spent``. Errors
+    call columns what users of the ``plan`` do."""
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
     try:
         results = _joined(joiner, tasks, targets)
     except EvaluationError as error:
         raise _placed(_in_words(error, tasks, plan), joiner, tasks, targets) from None
-    jobs.append(results.jobs)
-    read.append(results.read)
+    for own, more in ((spent.jobs, results.jobs), (spent.read, results.read), (spent.here, results.here)):
+        own.append(more)
     return [(evolve(t, in_pieces=True) if t.name in results.in_pieces else t, results[t.name]) for t in targets]
 
 

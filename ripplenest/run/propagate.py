@@ -122,7 +122,7 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
     made: dict[str, Rows] = {}
     folded = set[str]()
     targets = [t for m in maps for t in m.summed]
-    for target, every in summed(joiner, tasks, targets, run.jobs, run.read, run.plan):
+    for target, every in summed(joiner, tasks, targets, run, run.plan):
         rows = every if target.part is None else _added_up(run, target.map, target.part, every)
         made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.in_pieces:

@@ -5,33 +5,71 @@ All maps of a tree are built in any case, so the best choice for a map does not 
 rows the product itself would join, and it is joined where the others spare little of that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import pyarrow.compute as pc
+from attrs import evolve, frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.groups import Folding
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.run.inputs import Run
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding
 
 HEAVIER = 2  # as many rows of relations are joined in the time of one of sums
+LOOKED_INTO = 1 << 24  # pairs that are joined to look into a map as it is defined, some seconds
 LEAST = 1.2  # rows that one of sums is made of; where it is fewer, on average, nobody counts
 Products = tuple[Product, ...]  # that one comprehension is
 
 
-def chosen(run: Run, m: PlannedMap) -> Products | None:
-    """The products that build ``m`` of other maps; None where it is built as it is defined."""
-    found = [_best(run, splits) for splits in m.trees]
+@frozen
+class Way:
+    """How a map is built: what makes its rows, and how these are folded."""
+
+    target: Target
+    products: Sequence[Product]
+    folding: Folding | None
+
+
+def way(m: PlannedMap, products: Products | None = None) -> Way:
+    """Of ``products`` that make what statements make, or as it is defined."""
+    if products is None:
+        return Way(evolve(m.whole, fold=m.folding), m.build, m.folding)
+    return Way(evolve(m.whole, types=m.made, fold=m.adding), products, m.adding)
+
+
+def chosen(run: Run, m: PlannedMap, pairs: float = 0) -> Products | None:
+    """The products that build ``m`` of other maps; None where it is built as it is defined, as it is where that joins
+    no more than so many ``pairs``."""
+    return _unless_plain(m, [_best(run, splits, pairs) for splits in m.trees])
+
+
+def smaller(m: PlannedMap, size: Callable[[str], int], pairs: float = 0) -> Products | None:
+    """The same by the sizes of tables alone: of pairs that nobody counts, as many meet on average as there are rows."""
+    return _unless_plain(m, [_smallest(splits, size, pairs) for splits in m.trees])
+
+
+def _unless_plain(m: PlannedMap, found: Sequence[Products]) -> Products | None:
     if all(best is splits[0] for best, splits in zip(found, m.trees, strict=True)):
         return None
     return tuple(p for best in found for p in best)
 
 
-def _best(run: Run, splits: Sequence[Products]) -> Products:
+def _smallest(splits: Sequence[Products], size: Callable[[str], int], pairs: float) -> Products:
+    plain, *others = splits
+    made_of, best = _pairs(plain, size), min(others, key=lambda own: _pairs(own, size), default=plain)
+    return best if made_of > pairs and _pairs(best, size) * HEAVIER < made_of else plain
+
+
+def _pairs(split: Products, size: Callable[[str], int]) -> int:
+    return sum(prod(size(s.table) for s in p.sources) for p in split)
+
+
+def _best(run: Run, splits: Sequence[Products], pairs: float) -> Products:
     """The first one, or another that joins much fewer rows."""
     plain, *others = splits
     some = [own for own in others if all(_each(run, p) >= LEAST for p in own)]
@@ -39,7 +77,7 @@ def _best(run: Run, splits: Sequence[Products]) -> Products:
     if not counted:
         return plain
     (joined, made_of), best = min(counted, key=lambda c: c[0])
-    return best if joined * HEAVIER < made_of else plain
+    return best if made_of > pairs and joined * HEAVIER < made_of else plain
 
 
 def _each(run: Run, p: Product) -> float:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from ripplenest.data.columnar import without_gaps
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base, Type, nullable
+from ripplenest.plan.pairs import joins
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step
 from ripplenest.spark.scalars import column, literal, spark_type
@@ -120,8 +121,9 @@ def _one_row(spark: SparkSession) -> DataFrame:
 
 def _hint(step: Step) -> str:
     """How Spark is to join two single partitions so that neither moves: by hash, or every row with every row. What that
-    makes is one partition as well, of which Spark has to be told before the next join."""
-    return "shuffle_hash" if step.via or (step.place and step.keys) else "shuffle_replicate_nl"
+    makes is one partition as well, of which Spark has to be told before the next join. What is computed of either side
+    may be equal as well, where nothing is looked up by it."""
+    return "shuffle_hash" if joins(step) else "shuffle_replicate_nl"
 
 
 def join_of(p: Product, name: str, shared: Layout, nothing: Mapping[str, Sequence[Const]] | None = None) -> Join:
@@ -218,7 +220,7 @@ def summed(products: Sequence[DataFrame], shared: Layout) -> DataFrame:
     return grouped.agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
 
 
-def rows_of(answer: pa.Table, target: Target, shared: Layout) -> Rows:
+def answered(answer: pa.Table, target: Target, shared: Layout) -> Rows:
     """The rows of one target out of the collected answer of ``together`` or ``summed``."""
     own = answer.filter(pc.equal(answer.column("tag"), shared.tags[target.name]))
     arrays = [own.column(slot) for slot in (*shared.slots[target.name], WEIGHT)]

@@ -20,10 +20,13 @@ from pyspark.sql import SparkSession
 
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.plan.pairs import in_pairs
 from ripplenest.plan.planned import PlannedMap, Target
+from ripplenest.run.engines import MOST
 from ripplenest.run.joiner import Joined, Joiner, Task
+from ripplenest.run.schedule import rows_of
 from ripplenest.run.step import Stepped
-from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
+from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, answered, few, frame, join_of, layout, summed, together
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
 from ripplenest.store.files import Filed, Files
 
@@ -53,11 +56,12 @@ class Large(Protocol):
 
 
 class SparkJoiner:
-    """Products as DataFrame joins on flat tables: of few rows; and of many by ``large``, if that is able to."""
+    """Products as DataFrame joins on flat tables: of few rows; and of many by ``large``, if that is able to. What Spark
+    would make pair by pair is joined ``here``, if anybody does (``plan/pairs.py``)."""
 
-    def __init__(self, spark: SparkSession, large: Large | None = None) -> None:
+    def __init__(self, spark: SparkSession, large: Large | None = None, here: Joiner | None = None) -> None:
         self.spark = spark
-        self._large = large
+        self._large, self._here = large, here
         self._prepared: LRUCache[object, Prepared] = LRUCache(PREPARED)
         self._lock = Lock()
         self._given = 0
@@ -70,6 +74,17 @@ class SparkJoiner:
     def join(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None = None) -> Joined:
         """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins, or rows
         that few inputs make, or sums of many in ``files``. Raises EvaluationError."""
+        own = frozenset[str]() if self._here is None else _in_pairs(tasks)
+        if self._here is None or not own:
+            return self._by_jobs(tasks, targets, files)
+        mine, rest = ([t for t in tasks if (t.target in own) == is_own] for is_own in (True, False))
+        found = self._here.join(mine, [t for t in targets if t.name in own])
+        found.here = rows_of(mine)
+        return found.beside(self._by_jobs(rest, [t for t in targets if t.name not in own], files))
+
+    def _by_jobs(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
+        if not tasks:
+            return Joined({t.name: Rows.empty(t.types) for t in targets})
         try:
             first, *rest = (self._joined(group, targets, files) for group in _groups(tasks, self._most))
         finally:
@@ -103,7 +118,7 @@ class SparkJoiner:
                 return Joined(more, 1 + more.jobs, more.read)
             with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
-        return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
+        return Joined({t.name: answered(answer, t, prepared.layout) for t in targets}, jobs)
 
     def _let_go(self, given: int) -> None:
         """Of what Spark was given, with so many bytes more. What py4j asks of an object of Java is a cycle with it: so
@@ -122,6 +137,14 @@ class SparkJoiner:
             if key not in self._prepared:
                 self._prepared[key] = Prepared(layout(targets))
             return self._prepared[key]
+
+
+def _in_pairs(tasks: Sequence[Task]) -> frozenset[str]:
+    """The targets of which a job would make pairs; but for those whose tables tasks look up, and for what is more than
+    this process does."""
+    never = {t.target for t in tasks if t.looked}
+    some = {t.target for t in tasks if in_pairs(t.product, [*map(len, t.inputs)])} - never
+    return frozenset(some if rows_of([t for t in tasks if t.target in some]) <= MOST else ())
 
 
 def _together(parts: Sequence[Rows]) -> Rows:

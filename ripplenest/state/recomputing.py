@@ -14,9 +14,11 @@ from ripplenest.run.build import build, recomputed
 from ripplenest.run.counts import check_counts
 from ripplenest.run.engines import Chosen, Place
 from ripplenest.run.propagate import Propagation
+from ripplenest.run.trees import LOOKED_INTO
 from ripplenest.schema.relation import Relation
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Back, Builds, Built, Pending, is_by_tasks, mapped
+from ripplenest.store.ref import Segments
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
@@ -94,13 +96,12 @@ class Recomputing:
         room = self.state.room
 
         def here(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
-            fresh = build(plan, version, engine.joiner, trees=False)
+            fresh = build(plan, version, engine.joiner, pairs=LOOKED_INTO)
             return {name: _difference(fresh[name], rows, room) for name, rows in stored.items()}
 
         def by_tasks(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
             staging = self._begun(held)
-            assert self.builds is not None
-            found = self.builds().build(plan, Pending(version), staging, self.state.store.reserved()).written.segments
+            found = self._looked_into(plan, version, staging)
             return {
                 name: mapped(TableSpec(name, rows.types), staging, found.get(name, ())).consolidated()
                 for name, rows in stored.items()
@@ -122,6 +123,11 @@ class Recomputing:
             return self.builds().check(tables, r, self._begun(held))
 
         return by_tasks
+
+    def _looked_into(self, plan: Plan, version: Unfolding, staging: Staging) -> Mapping[str, Segments]:
+        assert self.builds is not None
+        first = self.state.store.reserved()
+        return self.builds().build(plan, Pending(version), staging, first, LOOKED_INTO).written.segments
 
     def _begun(self, held: ExitStack) -> Staging:
         return held.enter_context(Staging.begin(self.state.store.path))

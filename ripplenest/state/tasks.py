@@ -92,9 +92,10 @@ class Built:
 class Builds(Protocol):
     """Who builds maps in several processes (``ripplenest/tasks``)."""
 
-    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int, pairs: float = 0) -> Built:
         """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its
-        definition gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
+        definition gives; in segments that are numbered from ``first`` on. Those whose definitions join no more than so
+        many ``pairs`` are not built of sums that others keep. Raises EvaluationError."""
 
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""

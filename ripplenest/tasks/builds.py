@@ -26,6 +26,7 @@ from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
 from ripplenest.run.passing import seen_of
+from ripplenest.run.trees import Way, smaller, way
 from ripplenest.schema.relation import Relation
 from ripplenest.spark.frames import Layout, join_of, layout, placed
 from ripplenest.spark.groups import folded
@@ -47,11 +48,13 @@ from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
 from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
-from ripplenest.tasks.rows import stored
+from ripplenest.tasks.rows import Sums, stored
+from ripplenest.tasks.whole import Whole, is_for_one
 from ripplenest.version.folding import Fold
 
 JOINS = 24  # tables that the products of one job read, about
-Products = Mapping[str, tuple[Product, ...]]
+
+Ways = Mapping[str, Way]
 
 
 @define
@@ -157,12 +160,12 @@ class TaskBuilds:
     spark: SparkSession
     memory: int
 
-    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
-        """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int, pairs: float = 0) -> Built:
+        """The change of every map of ``plan``, in segments that are numbered from ``first`` on (``Builds``). Raises
         EvaluationError."""
         found = Differences(self.spark, self.memory, over, staging, first)
         with told(staging, found.tables):
-            return _Build(found, plan).done()
+            return _Build(found, plan, pairs).done()
 
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
@@ -211,11 +214,12 @@ class TaskBuilds:
 
 @define
 class _Build:
-    """One build; ``read`` are the tables as products read them, planned once, and ``inside`` the runs of what arrays
-    stand for, by their table and by part."""
+    """One build, by definition where that joins no more than so many ``pairs``; ``read`` are the tables as products
+    read them, planned once, and ``inside`` the runs of what arrays stand for, by their table and by part."""
 
     of: Differences
     plan: Plan
+    pairs: float = 0
     read: dict[str, DataFrame] = field(factory=dict)
     inside: dict[str, dict[str, Segments]] = field(factory=dict)
     rows_read: int = 0
@@ -231,48 +235,63 @@ class _Build:
 
     def _level(self, level: Sequence[PlannedMap]) -> None:
         """The maps of a level: the runs of each, and then what differs in all of them, in one job."""
-        asked = {s.table for m in level for p in m.build for s in p.sources} - self.plan.by_name.keys()
+        ways = {m.name: self._way(m) for m in level}
+        asked = {s.table for w in ways.values() for p in w.products for s in p.sources} - self.plan.by_name.keys()
         before = {m.name: self.of.before(m.name) for m in level}
         self.rows_read += sum(map(self.of.over.version.size, asked)) + sum(ref.size for ref in before.values())
-        runs = {name: self.of.staged(found) for group in _groups(level) for name, found in self._summed(group).items()}
+        runs = {name: self.of.staged(self._whole(name)) for name in ways if is_for_one(ways[name], self._size)}
+        rest = {name: way for name, way in ways.items() if name not in runs}
+        for group in _groups(rest):
+            runs |= {name: self.of.staged(found) for name, found in self._summed(group).items()}
         self.of.differ({name: (TableRef(ref.spec, runs.get(name, ())), ref) for name, ref in before.items()})
 
-    def _summed(self, level: Sequence[PlannedMap]) -> dict[str, Segments]:
+    def _way(self, m: PlannedMap) -> Way:
+        """How a map is built: of sums that others keep, where they have much fewer rows."""
+        return way(m, smaller(m, self._size, self.pairs) if m.trees else None)
+
+    def _whole(self, name: str) -> Segments:
+        """The run of a map that is built here."""
+        self.of.first += 1
+        return Whole(self._ref, self.of.here).run_of(self.plan, name, self.of.first - 1)
+
+    def _size(self, table: str) -> int:
+        return self._ref(table).size
+
+    def _summed(self, built: Ways) -> dict[str, Segments]:
         """The runs of some maps. One job."""
-        built = {m.name: m.build for m in level}
         try:
             return self._runs(built)
         except EvaluationError:  # perhaps of a key, for a row without a partner
-            again = {name: tuple(p.cautious() for p in products) for name, products in built.items()}
+            again = {name: _cautious(self.plan.by_name[name]) for name in built}
             if again == built:
                 raise
             return self._runs(again)
 
-    def _runs(self, built: Products) -> dict[str, Segments]:
+    def _runs(self, built: Ways) -> dict[str, Segments]:
         shared = layout([_stored(self.plan.by_name[name]) for name in built])
         self.of.jobs += 1
         return runs_of(self._products(built, shared), shared, {n: self.of.before(n).spec for n in built}, self.of.here)
 
-    def _products(self, built: Products, shared: Layout) -> DataFrame:
+    def _products(self, built: Ways, shared: Layout) -> DataFrame:
         """The rows of all products, tagged by their maps."""
         return reduce(DataFrame.unionAll, self._frames(built, shared))
 
-    def _frames(self, built: Products, shared: Layout) -> Iterator[DataFrame]:
-        for name, products in built.items():
+    def _frames(self, built: Ways, shared: Layout) -> Iterator[DataFrame]:
+        for name, own in built.items():
             m = self.plan.by_name[name]
             if m.answers is None:
-                yield from (self._joined(p, name, shared) for p in products)
+                yield from (self._joined(p, name, shared) for p in own.products)
             else:
-                yield self._answered(m, products, shared)
+                yield self._answered(m, own, shared)
 
-    def _answered(self, m: PlannedMap, products: Sequence[Product], shared: Layout) -> DataFrame:
+    def _answered(self, m: PlannedMap, built: Way, shared: Layout) -> DataFrame:
         """The rows of a group, or the first rows of places."""
-        own = layout([m.whole])
+        own = layout([built.target])
         names = [F.col(slot).alias(f"c{i}") for i, slot in enumerate(own.slots[m.name])]
-        made = reduce(DataFrame.unionAll, (self._joined(p, m.name, own) for p in products))
+        made = reduce(DataFrame.unionAll, (self._joined(p, m.name, own) for p in built.products))
         made = made.select(*names, WEIGHT)
-        if m.folding is not None:
-            rows = folded(m.folding, made)
+        if built.folding is not None:
+            rows = folded(built.folding, made)
         else:
             assert m.ranked is not None
             rows = first_rows(m.ranked, made)
@@ -292,18 +311,25 @@ class _Build:
         return {table: of_nothing(a) for table, a in found.items() if a is not None and a.nothing is not None}
 
     def _table(self, table: str) -> DataFrame:
-        """What statements see of a table, some of whose rows may be in arrays."""
+        """What statements see of a table."""
+        return stored(self.of.spark, self.of.here, self._ref(table), self._seen(table))
+
+    def _ref(self, table: str) -> TableRef:
+        """The rows of a table, some of which may be in arrays."""
         ref = self.of.now(table)
         for fold in self.of.over.version.folds:
             if table in fold.parts and fold.table in self.of.tables.tables:
                 if fold.table not in self.inside:
                     self.inside[fold.table] = self.of.shredded(fold, self.of.before(fold.table))
                 ref = self.of.more(ref, self.inside[fold.table].get(table, ()))
-        return stored(self.of.spark, self.of.here, ref, self._seen(table))
+        return ref
 
-    def _seen(self, table: str) -> Seen:
-        found = seen_of(self.plan.passing.get(table))
-        assert found is not None  # of a map that passes on
+    def _seen(self, table: str) -> Seen | Sums:
+        m = self.plan.shown.get(table)
+        found = seen_of(m)
+        if found is None:
+            assert m is not None
+            return Sums(m)
         return found
 
 
@@ -312,16 +338,21 @@ def _stored(m: PlannedMap) -> Target:
     return Target(m.name, m.types, m.name)
 
 
-def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:
+def _cautious(m: PlannedMap) -> Way:
+    """As it is defined, by no key that can fail."""
+    return evolve(way(m), products=tuple(p.cautious() for p in m.build))
+
+
+def _groups(ways: Ways) -> Iterator[dict[str, Way]]:
     """The maps of a level that are built, as many together as have few joins."""
-    group: list[PlannedMap] = []
+    group: dict[str, Way] = {}
     joins = 0
-    for m in (m for m in level if m.build):
-        own = sum(len(p.sources) for p in m.build)
+    for name, built in ((name, built) for name, built in ways.items() if built.products):
+        own = sum(len(p.sources) for p in built.products)
         if group and joins + own > JOINS:
             yield group
-            group, joins = [], 0
-        group.append(m)
+            group, joins = {}, 0
+        group[name] = built
         joins += own
     if group:
         yield group

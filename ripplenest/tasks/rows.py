@@ -11,6 +11,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -20,6 +21,10 @@ from pyspark.sql.types import StructType
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
+from ripplenest.nrc.types import Base
+from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.serial import map_of_json, map_to_json
+from ripplenest.run import marginals
 from ripplenest.spark.sources import read
 from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
@@ -32,7 +37,22 @@ WINDOW = 1 << 17  # entries at once, about
 Piece = tuple[int, int]
 
 
-def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
+@frozen
+class Sums:
+    """Of a sum map ``m`` that statements see as the rows that it is made of (``run/marginals.py``)."""
+
+    m: PlannedMap
+
+    def of(self, rows: Rows) -> Rows:
+        """What is seen of ``rows``."""
+        return marginals.seen(self.m, rows)
+
+    def types(self, stored: tuple[Base, ...]) -> tuple[Base, ...]:  # noqa: ARG002 - as of ``Seen``
+        """Those of what is seen."""
+        return self.m.made
+
+
+def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen | Sums) -> DataFrame:
     """The rows of ``ref``, each once, as statements see them."""
     pieces = _pieces(ref)
     function: Any = F.arrow_udtf(_reading(_told(here, ref, seen), pieces), returnType=_schema(ref, seen))
@@ -40,19 +60,21 @@ def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -
     return found if found.sparkSession is spark else stored_by_source(spark, here, ref, seen)
 
 
-def stored_by_source(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
+def stored_by_source(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen | Sums) -> DataFrame:
     """The same, of a data source."""
     return read(spark, Stored, TOLD, _told(here, ref, seen))
 
 
-def _told(here: Surroundings, ref: TableRef, seen: Seen) -> str:
-    return sources_text(here, [ref], json.dumps([seen.support, seen.columns]))
+def _told(here: Surroundings, ref: TableRef, seen: Seen | Sums) -> str:
+    own = map_to_json(seen.m) if isinstance(seen, Sums) else [seen.support, seen.columns]
+    return sources_text(here, [ref], json.dumps(own))
 
 
-def _heard(told: str) -> tuple[Surroundings, TableRef, Seen]:
+def _heard(told: str) -> tuple[Surroundings, TableRef, Seen | Sums]:
     """Law: _heard(_told(h, r, s)) = (h, r, s)."""
     here, (ref,), shown = sources_of(told)
-    return here, ref, Seen(*json.loads(shown))
+    own = json.loads(shown)
+    return here, ref, Seen(*own) if isinstance(own, list) else Sums(map_of_json(own))
 
 
 def _reading(told: str, pieces: Sequence[Piece]) -> type:
@@ -95,7 +117,7 @@ class _Reader(DataSourceReader):
         yield from _read(self.told, tuple(json.loads(partition.value)))
 
 
-def _schema(ref: TableRef, seen: Seen) -> StructType:
+def _schema(ref: TableRef, seen: Seen | Sums) -> StructType:
     return from_arrow_schema(arrow_schema(seen.types(ref.spec.types)))
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, product
+from math import inf
 from random import Random
 
 import pytest
@@ -35,8 +36,8 @@ def some_case(c: Choices) -> Case:
     return chained_case(c) if c.number(2) else joined_case(c)
 
 
-def counting(run: Run, m: PlannedMap) -> trees.Products | None:
-    found = trees.chosen(run, m)
+def counting(run: Run, m: PlannedMap, pairs: float) -> trees.Products | None:
+    found = trees.chosen(run, m, pairs)
     COUNTS["trees"] += found is not None
     COUNTS["of several splits"] += any(len(own) > 2 for own in m.trees)
     COUNTS["of groups"] += found is not None and m.kind.passes_on
@@ -54,7 +55,7 @@ def test_tree_or_none(how: str, materialize: Materialize, case: Case) -> None:
     _, plan = planned(query_of(case.schema, case.query), Options(materialize))
     tables = Memory(part_tables(plan.program, case.parts), {})
     try:
-        plain = build(plan, tables, PythonJoiner(), trees=False)
+        plain = build(plan, tables, PythonJoiner(), pairs=inf)
     except EvaluationError:
         COUNTS["no value"] += 1
         with pytest.raises(EvaluationError):
@@ -69,6 +70,11 @@ def test_tree_or_none(how: str, materialize: Materialize, case: Case) -> None:
     assert {n: rows.counts() for n, rows in found.items()} == {n: rows.counts() for n, rows in plain.items()}
 
 
+SQUARES = """
+relation A : Bag(⟨i: long, j: long, w: long⟩)
+relation B : Bag(⟨i: long, j: long, w: long⟩)
+view squares = group[g](r in [⟨k: b.i, x: a.w, y: b.w⟩ | a in A, b in B, b.i = a.j] by k: r.k of w: sum(r.x, r.y))
+"""
 WALKS = """
 relation A : Bag(⟨i: long, j: long, w: long⟩)
 relation B : Bag(⟨i: long, j: long, w: long⟩)
@@ -90,11 +96,31 @@ def test_each_product_has_a_tree_of_its_own(dense: str, how: str) -> None:
     tables = {x: Rows.of_counts((LONG,) * 3, dict.fromkeys(DENSE if x in dense else THIN, 1)) for x in "ABC"}
     made: list[trees.Products | None] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builds, "chosen", lambda run, m: made.append(trees.chosen(run, m)) or made[-1])
+        patch.setattr(builds, "chosen", lambda *asked: made.append(trees.chosen(*asked)) or made[-1])
         found = build(plan, Memory(tables, {}), JOINERS[how])
-    plain = build(plan, Memory(tables, {}), PythonJoiner(), trees=False)
+    plain = build(plan, Memory(tables, {}), PythonJoiner(), pairs=inf)
     assert {n: rows.counts() for n, rows in found.items()} == {n: rows.counts() for n, rows in plain.items()}
     assert any(own is not None and len(own) == 2 for own in made) == (len(dense) > 1)
+
+
+@pytest.mark.parametrize(("pairs", "is_tree"), [(0, True), (215, True), (216, False), (inf, False)])
+def test_who_looks_into_a_map_builds_it_by_definition_where_that_is_little(pairs: float, is_tree: bool) -> None:
+    """Each of 36 rows of A meets 6 of B. By sizes alone, as tasks choose, all might meet all."""
+    (view,) = rn.parse(SQUARES, "squares").views
+    _, plan = planned(view.query, Options("full"))
+    tables = {x: Rows.of_counts((LONG,) * 3, dict.fromkeys(DENSE, 1)) for x in "AB"}
+    size = {name: len(rows) for name, rows in {**tables, **build(plan, Memory(tables, {}), PythonJoiner())}.items()}
+    made: list[trees.Products | None] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builds, "chosen", lambda *asked: made.append(trees.chosen(*asked)) or made[-1])
+        found = build(plan, Memory(tables, {}), LocalJoiner(), pairs=pairs)
+    assert {name: len(rows) for name, rows in found.items()} == {name: size[name] for name in found}
+    assert any(made) == is_tree
+    (m,) = (m for m in plan.maps if m.trees)
+    least = 36 * 36
+    assert (trees.smaller(m, size.__getitem__, least - 1) is None, trees.smaller(m, size.__getitem__, least)) == (
+        False, None,
+    )  # fmt: skip
 
 
 Interval = tuple[int, int]  # the first and the last matrix of a product
@@ -115,8 +141,8 @@ def test_the_last_product_of_a_chain_is_the_one_that_joins_least(seed: int, monk
     tables = {x: Rows.of_counts((LONG,) * 3, {(*e, 1): 1 for e in chain.of(i, i)}) for i, x in enumerate(names)}
     taken: dict[str, trees.Products] = {}
 
-    def chosen(run: Run, m: PlannedMap) -> trees.Products | None:
-        found = trees.chosen(run, m)
+    def chosen(run: Run, m: PlannedMap, pairs: float) -> trees.Products | None:
+        found = trees.chosen(run, m, pairs)
         taken[m.name] = found or m.build
         return found
 

@@ -3,6 +3,8 @@ whatever tables are made of. ``test_recomputed.py`` has the same through the pub
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,15 +19,18 @@ from support.queries import grouped_query, random_query
 from support.schemas import random_schema
 from support.sizes import many
 from support.states import MEMORY
-from support.strategies import case_of
+from support.strategies import Case, case_of
+from support.summing import chained_case, joined_case
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import Plan
+from ripplenest.plan import pairs
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.run import build as building
+from ripplenest.run import trees
 from ripplenest.run.build import build, recomputed
 from ripplenest.run.joiner import PythonJoiner
 from ripplenest.run.propagate import Propagation
@@ -34,6 +39,7 @@ from ripplenest.store import ranges
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.store.staging import Staging
 from ripplenest.store.store import Store
+from ripplenest.tasks import builds, whole
 from ripplenest.tasks.builds import TaskBuilds
 from ripplenest.version.folding import Unfolding
 
@@ -62,23 +68,43 @@ def held(c: Choices, rows: Rows) -> Rows:
 
 
 def found_here(plan: Plan, version: Unfolding, changes: dict[str, Rows]) -> Propagation | None:
-    """By definition, as tasks build: they know no trees, which read other rows."""
+    """By definition: trees read other rows."""
     built = building._built
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "_built", lambda *work, trees: built(*work, trees=not trees))
+        patch.setattr(building, "_built", lambda *work: built(*work, inf))
         try:
             return recomputed(plan, version, changes, PythonJoiner(), Room())
         except EvaluationError:
             return None
 
 
-@law(examples=many(1, 40), tries=10)
-def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
+def some_case(c: Choices) -> Case:
     make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain, nearest_query))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
-    body = make(c, schema)
-    _, plan = planned(query_of(schema, body), Options(c.pick(MODES)))
-    case = case_of(c, schema, body, 1)
+    return case_of(c, schema, make(c, schema), 1)
+
+
+def summed_case(c: Choices) -> Case:
+    return chained_case(c) if c.number(2) else joined_case(c)
+
+
+def smaller(m: PlannedMap, size: Callable[[str], int], pairs: float) -> trees.Products | None:
+    found = trees.smaller(m, size, pairs)
+    COUNTS["trees"] += found is not None
+    return found
+
+
+def is_for_one(way: trees.Way, size: Callable[[str], int]) -> bool:
+    found = whole.is_for_one(way, size)
+    COUNTS["built whole"] += found
+    return found
+
+
+@pytest.mark.parametrize("has_trees", [False, True])
+@law(examples=many(1, 40), tries=10)
+def test_tasks_find_what_is_found_here(spark: SparkSession, has_trees: bool, c: Choices) -> None:
+    case = (summed_case if has_trees else some_case)(c)
+    _, plan = planned(query_of(case.schema, case.query), Options("full" if has_trees else c.pick(MODES)))
     parts = part_tables(plan.program, case.parts)
     changes = changed_tables(plan.program, case.batches[0].delta)
     try:
@@ -90,6 +116,10 @@ def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
         wanted = found_here(plan, version, changes)
         with Staging.begin(Path(folder)) as staging, pytest.MonkeyPatch.context() as patch:
             patch.setattr(ranges, "LEAST", 1 << 10)
+            patch.setattr(trees, "HEAVIER", 0 if has_trees else 1e9)
+            patch.setattr(builds, "smaller", smaller)
+            patch.setattr(pairs, "PAIRS", c.pick((0, 1e9)))
+            patch.setattr(builds, "is_for_one", is_for_one)
             work = plan, Pending(version, changes), staging, store.reserved()
             if wanted is None:
                 COUNTS["no value"] += 1
@@ -98,7 +128,7 @@ def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
                 return
             found = TaskBuilds(spark, 1 << 24).build(*work)
             store.commit(Change(written=found.written), version.version)
-        assert found.rows_read == wanted.rows_read
+        assert found.rows_read == wanted.rows_read or has_trees
         assert {name: sum(s.rows for s in own) for name, own in found.written.segments.items()} == {
             name: len(rows) for name, rows in wanted.changed.items()
         }
@@ -112,4 +142,4 @@ def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
 
 def test_coverage() -> None:
     if COUNTS["views"] > 20:
-        assert min(COUNTS[name] for name in ("changed", "of later levels")) > 5, COUNTS
+        assert min(COUNTS[name] for name in ("changed", "of later levels", "trees", "built whole")) > 5, COUNTS

@@ -1,0 +1,47 @@
+"""Maps that jobs would make pair by pair, in the driver: of what tasks read, as a run that they go on with.
+
+What is compared this process puts in order (``plan/pairs.py``). It reads the tables of such a map whole, so maps of
+more rows than a process works on are left to tasks.
+"""
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
+from ripplenest.plan.pairs import in_pairs
+from ripplenest.plan.planned import Plan
+from ripplenest.run.build import Loaded, build
+from ripplenest.run.engines import MOST
+from ripplenest.run.local import LocalJoiner
+from ripplenest.run.trees import Way
+from ripplenest.store.ranges import Unwritten, written
+from ripplenest.store.ref import Segments, TableRef
+from ripplenest.tasks.handed import Surroundings
+
+
+def is_for_one(way: Way, size: Callable[[str], int]) -> bool:
+    """Whether a map is built in the driver."""
+    tables = {s.table for p in way.products for s in p.sources}
+    paired = any(in_pairs(p, [size(s.table) for s in p.sources]) for p in way.products)
+    return paired and sum(map(size, tables)) <= MOST
+
+
+@frozen
+class Whole:
+    """The tables of a piece of work, by what ``ref`` says of them."""
+
+    ref: Callable[[str], TableRef]
+    here: Surroundings
+
+    def scan(self, table: str) -> Rows:
+        """Every row."""
+        return summed(self.ref(table).scan(self.here.reader), self.here.room)
+
+    def run_of(self, plan: Plan, name: str, first: int) -> Segments:
+        """The rows of a map of ``plan`` as a sorted run, which has the number ``first``. Raises EvaluationError."""
+        room = self.here.room
+        rows = build(plan.only({name}), Loaded(self, {}), LocalJoiner(room))[name]
+        draft = Unwritten(summed(rows, room), self.ref(name).spec.indexes[:1], first)
+        return tuple(written([draft], self.here.disk, room, lasts=False)) if len(draft.rows) else ()
