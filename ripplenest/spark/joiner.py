@@ -76,11 +76,20 @@ class SparkJoiner:
         that few inputs make, or sums of many in ``files``. Raises EvaluationError."""
         own = frozenset[str]() if self._here is None else _in_pairs(tasks)
         if self._here is None or not own:
-            return self._by_jobs(tasks, targets, files)
+            return self._told(tasks, targets, files)
         mine, rest = ([t for t in tasks if (t.target in own) == is_own] for is_own in (True, False))
         found = self._here.join(mine, [t for t in targets if t.name in own])
         found.here = rows_of(mine)
-        return found.beside(self._by_jobs(rest, [t for t in targets if t.name not in own], files))
+        return found.beside(self._told(rest, [t for t in targets if t.name not in own], files))
+
+    def _told(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
+        """By jobs. What has no value, and of which rows, this process says of few: Spark names a condition alone."""
+        try:
+            return self._by_jobs(tasks, targets, files)
+        except EvaluationError:
+            if self._here is not None and few(rows for t in tasks for rows in t.inputs):
+                self._here.join(tasks, targets)
+            raise
 
     def _by_jobs(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
         if not tasks:

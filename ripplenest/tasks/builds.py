@@ -49,7 +49,7 @@ from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import Sums, stored
-from ripplenest.tasks.whole import Whole, is_for_one
+from ripplenest.tasks.whole import Whole, fits, is_for_one
 from ripplenest.version.folding import Fold
 
 JOINS = 24  # tables that the products of one job read, about
@@ -263,9 +263,20 @@ class _Build:
             return self._runs(built)
         except EvaluationError:  # perhaps of a key, for a row without a partner
             again = {name: _cautious(self.plan.by_name[name]) for name in built}
-            if again == built:
+            try:
+                if again == built:
+                    raise
+                return self._runs(again)
+            except EvaluationError:
+                self._tell(built)
                 raise
-            return self._runs(again)
+
+    def _tell(self, built: Ways) -> None:
+        """Raise what this process says of a row that has no value, where it can: Spark names a condition, and no view.
+        """
+        for name, own in built.items():
+            if fits(own, self._size):
+                self._whole(name)
 
     def _runs(self, built: Ways) -> dict[str, Segments]:
         shared = layout([_stored(self.plan.by_name[name]) for name in built])

@@ -23,9 +23,12 @@ from ripplenest.tasks.handed import Surroundings
 
 def is_for_one(way: Way, size: Callable[[str], int]) -> bool:
     """Whether a map is built in the driver."""
-    tables = {s.table for p in way.products for s in p.sources}
-    paired = any(in_pairs(p, [size(s.table) for s in p.sources]) for p in way.products)
-    return paired and sum(map(size, tables)) <= MOST
+    return fits(way, size) and any(in_pairs(p, [size(s.table) for s in p.sources]) for p in way.products)
+
+
+def fits(way: Way, size: Callable[[str], int]) -> bool:
+    """Whether a map reads no more than a process works on."""
+    return sum(map(size, {s.table for p in way.products for s in p.sources})) <= MOST
 
 
 @frozen
