@@ -26,6 +26,7 @@ from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
 from ripplenest.vector.computed import with_computed
 from ripplenest.vector.join import head, parts
+from ripplenest.vector.unread import without_unread
 
 TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
 MANY = 2**21  # combinations at once: several columns of such numbers stay in the cache of a processor
@@ -83,12 +84,19 @@ class Joins:
             return
         yield from self._rows(p, sources, self._started(p, None), 0)
 
-    def _rows(self, p: Product, sources: Sequence[Rows], binding: Binding, at: int) -> Iterator[pa.Table]:
-        """The rows of what is read up to step number ``at``; of a step of very many combinations a part at a time."""
+    def _rows(
+        self, p: Product, sources: Sequence[Rows], binding: Binding, at: int, is_fewer: bool = False
+    ) -> Iterator[pa.Table]:
+        """The rows of what is read up to step number ``at``; of a step of very many combinations a part at a time, or
+        of fewer rows, without what is not read of them."""
         for i, step in enumerate(p.steps[at:], at):
             asked = with_computed(p, binding, step, self._input(sources[step.source]))
             some = parts(binding, *asked, self._most) if len(binding) else []
             if len(some) != 1:
+                fewer = without_unread(p, sources, self._room) if some and not at and not is_fewer else None
+                if fewer is not None:
+                    yield from Joins(self._room)._rows(p, fewer, self._started(p, None), 0, is_fewer=True)
+                    return
                 for part in some:
                     yield from Joins(self._room, self._inputs)._rows(p, sources, part, i)
                     self._room.release()

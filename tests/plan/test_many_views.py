@@ -5,6 +5,7 @@ each alone by rows.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import pytest
 from support.choices import Choices
@@ -24,13 +25,13 @@ from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit
 from ripplenest.nrc.walk import rebuild, rebuild_dict, rebuild_elem
 from ripplenest.plan.families import member
 from ripplenest.plan.planned import Plan, merged
-from ripplenest.plan.product import Step
+from ripplenest.plan.product import Product, Step
 from ripplenest.run import sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joined, Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
-from ripplenest.vector import joins
+from ripplenest.vector import joins, unread
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.join import extended, parts
 
@@ -87,6 +88,12 @@ def in_parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Bindi
     return found
 
 
+def leaving_out(p: Product, sources: Sequence[Rows], room: Room) -> list[Rows] | None:
+    found = unread.without_unread(p, sources, room)
+    COUNTS["without what is not read"] += found is not None and sum(map(len, found)) < sum(map(len, sources))
+    return found
+
+
 def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joiner: Joiner) -> Changed | str:
     """What a batch does to each map, or that it has no value."""
     try:
@@ -123,6 +130,8 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
         built = {name: rows for p in plans for name, rows in build(p, Memory(parts, {}), PythonJoiner()).items()}
         patch.setattr(joins, "TOGETHER", together)
         patch.setattr(joins, "parts", in_parts)
+        patch.setattr(joins, "without_unread", leaving_out)
+        patch.setattr(unread, "FEWER", 0)
         patch.setattr(Room, "rows", lambda *_: at_once)
         patch.setattr(sizes, "FEW", 0)
         found = build(every, Memory(parts, {}), Counting(Room(memory)))
@@ -134,6 +143,8 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(joins, "TOGETHER", together)
             patch.setattr(joins, "parts", in_parts)
+            patch.setattr(joins, "without_unread", leaving_out)
+            patch.setattr(unread, "FEWER", 0)
             patch.setattr(Room, "rows", lambda *_: at_once)
             patch.setattr(sizes, "FEW", 0)
             both = changed(every, tables, changes, Counting(Room(memory)))
@@ -154,4 +165,4 @@ def test_coverage() -> None:
     wanted = {"equal products", "families of several", "inputs that several read", "batches", "in chunks"}
     if COUNTS:
         assert min(COUNTS[name] for name in wanted) > 40, COUNTS
-        assert min(COUNTS["in files"], COUNTS["in parts"]) > 5, COUNTS
+        assert min(COUNTS["in files"], COUNTS["in parts"], COUNTS["without what is not read"]) > 5, COUNTS
