@@ -59,7 +59,7 @@ class Engines:
     wanted: Engine
     spark: Callable[[], Joiner]
     room: Room = field(factory=Room)
-    _here: list[Joiner] = field(factory=list)
+    _made: dict[str, Joiner] = field(factory=dict)
 
     def place(self, rows: float) -> Place:
         """Where work of about so many rows, read and made, is done."""
@@ -79,9 +79,9 @@ class Engines:
     def _engine(self, name: Literal["local", "spark"]) -> Joiner:
         if name == "spark":
             return self.spark()
-        if not self._here:
-            self._here.append(_local(self.room))
-        return self._here[0]
+        if name not in self._made:
+            self._made[name] = _local(self.room)
+        return self._made[name]
 
 
 def _local(room: Room) -> Joiner:

@@ -15,7 +15,7 @@ before each level it is known what the levels before passed on, and when recompu
 what is done and what comes next together, they are given up.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, prod
 from typing import Literal, get_args
 
@@ -26,8 +26,9 @@ from ripplenest.delta.program import MapKind
 from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import EvaluationError, NotIncremental
+from ripplenest.plan.pairs import joins
 from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.plan.product import Product
+from ripplenest.plan.product import Product, Step
 from ripplenest.plan.ranges import ranged, told_by
 from ripplenest.run import changed
 from ripplenest.run.counted import Many, looked_up
@@ -92,7 +93,7 @@ def _as_estimated(work: "Work") -> Decision:
     if triggers <= SMALL:
         why = f"about {triggers:,.0f} rows of work, and triggers do what is below {SMALL:,}"
         return Decision("incremental", why, triggers, triggers)
-    again = work.full()
+    again = work.full() + work.paired()
     if triggers <= MARGIN * again:
         why = f"about {triggers:,.0f} rows of work, and recomputing ({again:,.0f}) would not clearly be cheaper"
         return Decision("incremental", why, _least(work, triggers), triggers)
@@ -206,14 +207,14 @@ class Work:
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float, known: Rows | None) -> float:
         made = rows * self._each(m.name, part) / m.alternatives.get(part, 1)
         probed = {s.source: rows * self._led(p, s.source, part) for s in p.steps if p.how(s) == "probe"}
-        joined, scanned = self._joined(p, probed, made), self._scanned(p)
+        joined, scanned = self._joined(p, probed, made), self._scanned(p, rows)
         if joined + scanned > min(WORTH, EACH * rows) and known is not None and rows == len(known):
             new, moved = _read(self.plan, p, known)
-            made, scanned = made * new / rows, scanned if new else 0
+            made, scanned = made * new / rows, self._scanned(p, new)
             probed = {source: many * new / rows for source, many in probed.items()}
             if self._many is not None and sum(probed.values()) > WORTH:
                 probed, share = _counted(probed, looked_up(p, known, self._many))
-                made, scanned = made * share, scanned if share else 0
+                made, scanned = made * share, self._scanned(p, new * share)
             joined = self._joined(p, probed, made) + FOUND * moved
         return rows + joined + scanned
 
@@ -227,14 +228,30 @@ class Work:
     def full(self) -> float:
         """For building every map that may change from the parts after the batch, and comparing it with what it holds.
         A map grows as the tables that it is built of do."""
-        maps = self.plan.reached(self.changes).maps if self.changes else self.plan.maps
         after, total = dict[str, float](), 0.0
-        for m in maps:
+        for m in self._again:
             tables = [[s.table for s in p.sources] for p in m.build]
             growth = [prod(self._growth(t, after) for t in each) for each in tables]
             after[m.name] = self.sizes(m.name) * (sum(growth) / len(growth) if growth else 1.0)
             total += sum(self._after(t, after) for each in tables for t in each) + self.sizes(m.name) + after[m.name]
         return total
+
+    def paired(self) -> float:
+        """For rows that such a build asks of each of those before them."""
+        return sum([self._paired(p) for m in self._again for p in m.build], 0.0)
+
+    def _paired(self, p: Product) -> float:
+        before, pairs = 0.0, 0.0
+        for step in p.steps:
+            own = self._after(p.sources[step.source].table, {})
+            pairs += 0.0 if _is_found(step) else before * own
+            before = max(before, own)
+        return pairs
+
+    @property
+    def _again(self) -> Sequence[PlannedMap]:
+        """The maps that may change."""
+        return self.plan.reached(self.changes).maps if self.changes else self.plan.maps
 
     def _each(self, table: str, part: str) -> float:
         return self.sizes(table) / max(self.sizes(part), 1)
@@ -243,10 +260,12 @@ class Work:
         """How many rows of a source one of a part leads to, which is at least the one that it stands behind."""
         return max(1.0, self._each(p.sources[source].table, part))
 
-    def _scanned(self, p: Product) -> int:
-        """Rows of the tables that no equality leads to: these are read whole."""
-        scanned = (p.sources[step.source] for step in p.steps if p.how(step) == "scan")
-        return sum(self.sizes(s.table) for s in scanned)
+    def _scanned(self, p: Product, rows: float) -> float:
+        """Rows of the tables that no equality leads to: these are read whole, where there are ``rows`` for which they
+        are. With each of these each of them is asked that nothing computed is equal to, and that lies in no order."""
+        scanned = [step for step in p.steps if p.how(step) == "scan"] if rows else []
+        many = ((self.sizes(p.sources[s.source].table), _is_found(s)) for s in scanned)
+        return sum([size if is_found else size * max(rows, 1) for size, is_found in many], 0.0)
 
     def _joined(self, p: Product, probed: Mapping[int, float], made: float) -> float:
         """For rows that are looked up, and those that are made. The last table has at least one for each of these; none
@@ -269,6 +288,11 @@ class Work:
         rows, changed = self.rows.get(table), self.changes.get(table, 0)
         gone = 0 if rows is None or isinstance(rows, Filed) else rows.cancelled()
         return max(self.sizes(table) + changed - gone, 0)
+
+
+def _is_found(step: Step) -> bool:
+    """Whether an equality, or an order, says which rows are joined."""
+    return joins(step) or step.band is not None
 
 
 def _counted(probed: Mapping[int, float], known: Mapping[int, int]) -> tuple[dict[int, float], float]:

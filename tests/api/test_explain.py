@@ -15,6 +15,7 @@ from support.laws import law
 from support.strategies import Case, cases
 
 import ripplenest as rn
+from ripplenest.api.sparks import Sparks
 from ripplenest.explanation import Explanation, explain
 from ripplenest.nrc import limits
 from ripplenest.nrc.errors import QueryError, TooBig, UnknownName
@@ -362,9 +363,9 @@ def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) ->
 def test_a_kept_view_is_explained_with_the_engines_of_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said of a batch, a build and a load is what is done then, and asking starts nothing."""
     monkeypatch.setattr(engines, "MOST", 12)
+    monkeypatch.setattr(Sparks, "joiner", lambda _: PythonJoiner())  # stands for Spark
     rows = [{"name": name, "films": [{"title": "t", "year": 2000}]} for name in "ABCD"]
     with rn.open(tmp_path / "state", engine="auto") as db:
-        db._engines._made["spark"] = PythonJoiner()  # stands for Spark
         db.relation("D", Distributor, key="name")
         db.create(recent)
         db.load("D", rows)
