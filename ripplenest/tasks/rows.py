@@ -24,7 +24,6 @@ from ripplenest.data.sums import summed
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.serial import map_of_json, map_to_json
-from ripplenest.run import marginals
 from ripplenest.spark.sources import read
 from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
@@ -45,6 +44,8 @@ class Sums:
 
     def of(self, rows: Rows) -> Rows:
         """What is seen of ``rows``."""
+        from ripplenest.run import marginals  # noqa: PLC0415 - it knows the catalogue, which few tasks wait for
+
         return marginals.seen(self.m, rows)
 
     def types(self, stored: tuple[Base, ...]) -> tuple[Base, ...]:  # noqa: ARG002 - as of ``Seen``

@@ -580,6 +580,50 @@ def test_estimates_are_what_is_read_and_made(tmp_path, relation, changed, found,
 
 
 @rn.record
+class Edge:
+    a: int
+    b: int
+
+
+@rn.view
+def reached(O: Bag[Holder], T: Bag[Thing], E: Bag[Edge]):  # noqa: E741
+    """Who is told by what is computed of both others: of a new edge all of one of these are asked first."""
+    return [
+        {"thing": t.thing, "b": e.b} for o in O for t in T if t.owner == o.owner for e in E if e.a == t.thing + o.owner
+    ]
+
+
+@rn.view
+def apart(T: Bag[Thing], E: Bag[Edge]):
+    """No equality and no order says which are joined; nor when it is made."""
+    return [{"thing": t.thing, "b": e.b} for t in T for e in E if e.a != t.thing]
+
+
+@pytest.mark.filterwarnings("ignore:view ")
+def test_who_reads_a_table_whole_asks_its_rows_of_each_of_the_change(tmp_path):
+    """So a large batch is computed again, a small one is not, and where computing makes all pairs, too, none is."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        for name, record in (("O", Holder), ("T", Thing), ("E", Edge)):
+            db.relation(name, record)
+        db.load("O", [{"owner": i, "name": str(i)} for i in range(50)])
+        db.load("T", [{"thing": i, "owner": i % 50} for i in range(2_000)])
+        db.load("E", [{"a": i, "b": 1} for i in range(500)])
+        db.create(reached)
+        sizes, plan = db._state.snapshot().size, db._state.declared.plan()
+        one, many = (policy.Work(plan, sizes, {"E": n}) for n in (1, 2_100))
+        (p,) = (p for m in plan.maps for part, products in m.triggers if part == "E" for p in products)
+        (first,) = (p.sources[s.source].table for s in p.steps if p.how(s) == "scan")
+        assert many.paired() == 0 and one.incremental() < policy.SMALL < 2_100 * sizes(first) < many.incremental()
+        decided = [policy.decide("auto", w).how for w in (one, many)]
+        assert decided == ["incremental", "full"]
+        db.drop("reached")
+        db.create(apart)
+        some = policy.Work(db._state.declared.plan(), db._state.snapshot().size, {"E": 100})
+        assert some.incremental() > policy.SMALL and some.paired() == 2_000 * 600
+        assert policy.decide("auto", some).how == "incremental"
+
+
+@rn.record
 class Watcher:
     watcher: int
     note: str

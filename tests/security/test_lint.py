@@ -28,6 +28,7 @@ ALLOWED = {
     ("ripplenest/cli/definitions.py", "drop of a user's name"): "a database's drop, of a view or relation of that name",
     ("ripplenest/store/database/backend.py", "execute of a text that is put together"): "PRAGMAs of its own list",
     ("ripplenest/store/database/backend.py", "SQL that is no constant"): "a schema called by hex digits of ours",
+    ("ripplenest/spark/session.py", "sparkContext"): "of a session that is none of Connect: whether it was stopped",
     ("ripplenest/bench/rivals/duck.py", "sql"): "DuckDB's, of queries that are constants of the module",
     ("examples/recompute.py", "col of a user's name"): "a user's own program, with names of its own",
     ("examples/recompute.py", "groupBy of a user's name"): "a user's own program, with names of its own",

@@ -28,7 +28,8 @@ from ripplenest.nrc.printing.text import quoted, quoted_name
 from ripplenest.nrc.serial import read_constant
 from ripplenest.nrc.types import STRING, Base, Record
 from ripplenest.nrc.types import Bag as BagType
-from ripplenest.spark.joiner import QUERY_LOG
+from ripplenest.spark import joiner
+from ripplenest.spark.joiner import QUERY_LOG, condition
 
 ROOT = Path(__file__).resolve().parents[2]
 H = "\x1b[2J\x9b31m\r\n  wanted   nothing\u202e\u2028\x07\x7f\ud800<script>"
@@ -272,22 +273,27 @@ def test_values_are_in_no_error(folder: Path) -> None:
         assert hides(caught.value)
 
 
-def test_values_are_in_no_log(folder: Path, spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_values_are_in_no_log(
+    folder: Path, spark: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """R32: an error that Spark meets in a row is one of ours, without Spark's own, which quotes the row; pyspark logs
     nothing of it. What the JVM logs is tried by a process of its own in ``test_private.py``."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]
     log = PySparkLogger.getLogger(QUERY_LOG)
+    met: list[str] = []
+    monkeypatch.setattr(joiner, "condition", lambda error: met.append(condition(error)) or condition(error))
     secret = "2023-02-" + "29"  # looks like a date, so that it reaches Spark's own cast
     with opened(folder / "state", engine="spark", spark=spark) as db:
         db.load("M", [movie(secret)])
         log.addHandler(handler)
         try:
-            with pytest.raises(errors.EvaluationError, match="CAST_INVALID_INPUT") as caught:
+            with pytest.raises(errors.EvaluationError, match="a cast that fails") as caught:
                 db.create(TO_DATE.view("v"))
         finally:
             log.removeHandler(handler)
+    assert met == ["CAST_INVALID_INPUT"]
     assert secret not in "".join(traceback.format_exception(caught.value))
     assert not records and not log.disabled
     said = capfd.readouterr()
