@@ -11,8 +11,25 @@ from collections.abc import Set as AbstractSet
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.paths import path_name, root
-from ripplenest.nrc.rewriting.normal import conjuncts, is_total
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Let, Lit, Plus, Pred, Proj, Rel, Sng, Var
+from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, is_total
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    For,
+    Group,
+    Let,
+    Lit,
+    Plus,
+    Pred,
+    Proj,
+    Rel,
+    Sng,
+    Term,
+    Top,
+    Var,
+)
 from ripplenest.nrc.typecheck import elem_type, expr_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
 from ripplenest.nrc.walk import free_lets, free_vars, rebuild, unique_binders
@@ -49,7 +66,8 @@ class Row:
 class Around:
     """The stored rows that are around a place, by variable, what is true of them there, totals of rows and those that
     are one value for all rows (``ones``), and the let-variables that are the same for all of them. With ``unions`` also
-    the rows of ⊎ of stored ones, which have no key."""
+    the rows of ⊎ of stored ones, which have no key. Of the rows that are made there something may be computed that can
+    fail (``fails``)."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
@@ -58,6 +76,7 @@ class Around:
     ones: Mapping[str, Group] = field(factory=dict)
     lets: frozenset[str] = frozenset()
     unions: bool = False
+    fails: bool = False
 
     def below(self, var: str, source: Expr) -> "Around":
         """Around the body of ``for var in source union``."""
@@ -185,6 +204,30 @@ def passed(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     apart = unique_binders(e)
     found = f(apart)
     return e if found is apart else unique_binders(found)
+
+
+def computing(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Expr:
+    """``rebuilt``, where children are told whether of the rows that they make something is computed that can fail:
+    groups and first rows, and whoever goes through rows, ask it of each of them. What is read of groups is of all of
+    their rows together."""
+    fails = (around.fails and not isinstance(e, Group | Top)) or not all(map(is_sure, _asked_of_each(e)))
+    inside = around if fails == around.fails else evolve(around, fails=fails)
+    if isinstance(e, For):
+        inner, below = f(e.source, inside), f(e.body, around.below(e.var, e.source))
+        return e if inner is e.source and below is e.body else For(e.var, inner, below)
+    return rebuilt(e, inside, f)
+
+
+def _asked_of_each(e: Expr) -> tuple[Term, ...]:
+    """What is computed of each row of what ``e`` reads."""
+    match e:
+        case For(body=body):
+            return (body,)
+        case Group(keys=keys, folds=folds):
+            return (*(t for _, t in keys or ()), *(t for fold in folds for t in fold.args))
+        case Top(order=order):
+            return tuple(o.by for o in order)
+    return ()
 
 
 def rebuilt(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Expr:

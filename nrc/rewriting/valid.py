@@ -24,7 +24,7 @@ from attrs import evolve, frozen
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.gaps import as_difference, at_most, gap
-from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.keyed import Around, Keys, computing, passed
 from ripplenest.nrc.rewriting.normal import asked, conjunction, is_sure, where
 from ripplenest.nrc.rewriting.presence import opened
 from ripplenest.nrc.rewriting.sharing import looked_up
@@ -59,17 +59,17 @@ def _inside(e: Expr, around: Around) -> Expr:
             conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
             found = between(conditions, here)
-            if found is not None and all(map(is_sure, (*found[1], *_counted(found[0], rest)))):
+            if found is not None and all(map(is_sure, found[1])) and _may_be_counted(found[0], rest, around):
                 return where(found[1], For("_", found[0], _inside(rest, here)))
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := opened(e)) is not None:
             split = _inside(rows, around)
             return e if split is rows else Group(site, "_", split, None, (evolve(fold, args=()),))
-    return rebuilt(e, around, _inside)
+    return computing(e, around, _inside)
 
 
-def _counted(conditions: Expr, rest: Expr) -> tuple[Expr, ...]:
-    """What may be made of rows that are taken away again."""
-    return (rest,) if any(isinstance(n, Neg) for n in nodes(conditions)) else ()
+def _may_be_counted(conditions: Expr, rest: Expr, around: Around) -> bool:
+    """Whether rows may be made that are taken away again: nothing that can fail is computed of them."""
+    return (is_sure(rest) and not around.fails) or not any(isinstance(n, Neg) for n in nodes(conditions))
 
 
 def between(conditions: Sequence[Elem], around: Around) -> tuple[Expr, list[Elem]] | None:

@@ -211,6 +211,50 @@ def each_other(M: Bag[Member], K: Bag[Clock]):
 
 
 @rn.view
+def worths(M: Bag[Member], K: Bag[Clock]):
+    """What can fail is computed of the rows of groups."""
+    valid = [m for k in K if k.id == 1 for m in M if m.start <= k.at and (m.end is None or k.at < m.end)]
+    return [
+        {
+            "user": u, "worth": sum(m.plan * m.id for m in ms), "most": max((m.plan * m.id for m in ms), default=0),
+            "all": [{"id": m.id, "worth": m.plan * m.id} for m in ms],
+        }
+        for u, ms in rn.group_by(valid, lambda m: m.user)
+    ]  # fmt: skip
+
+
+@rn.view
+def sizes(M: Bag[Member], K: Bag[Clock]):
+    """Groups are of it."""
+    valid = [m for k in K if k.id == 1 for m in M if m.start <= k.at and (m.end is None or k.at < m.end)]
+    return [{"size": n, "n": len(ms)} for n, ms in rn.group_by(valid, lambda m: m.plan * m.id)]
+
+
+@rn.view
+def worth_of_users(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """Or of rows that go with one around them, which the clock is around as well."""
+    return [
+        {
+            "id": u.id,
+            "worth": sum(
+                m.plan * m.id for m in M if m.user == u.id and m.start <= k.at and (m.end is None or k.at < m.end)
+            ),
+            "all": [
+                {"id": m.id, "worth": m.plan * m.id}
+                for m in M
+                if m.user == u.id and m.start <= k.at and (m.end is None or k.at < m.end)
+            ],
+        }
+        for k in K
+        if k.id == 1
+        for u in U
+    ]
+
+
+OF_WORTH = (worths, sizes, worth_of_users)
+
+
+@rn.view
 def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
     """Asked of rows that are not stored: values, keys of groups, first rows."""
     return [
@@ -230,7 +274,7 @@ def of_others(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 VIEWS = (
     now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, charged, silent, remaining,
-    both, each_other, of_others,
+    both, each_other, *OF_WORTH, of_others,
 )  # fmt: skip
 COUNTS: Counter[str] = Counter()
 
@@ -298,6 +342,31 @@ def test_a_tick_reads_what_begins_and_what_ends(tmp_path: Path) -> None:
                 b.upsert("K", [Clock(1, START + (1000 + n) * HOUR)])
             assert b.report.rows_read < 9 * len(db.views), b.report.rows_read
         assert db.verify().ok
+
+
+@pytest.mark.parametrize("view", OF_WORTH, ids=lambda view: view.name)
+def test_nothing_is_computed_of_what_is_not_valid(tmp_path: Path, view: rn.View) -> None:
+    """Not when a view is made, when it comes, and when it ends; of what is valid it fails."""
+    big = 2**62
+    ended, coming = Member(big, 1, 9, START, START + HOUR), Member(big + 1, 1, 9, START + 9 * HOUR, None)
+    rows = [ended, coming, Member(1, 1, 3, START, None), Member(2, 1, 0, START, None)]
+    with opened(tmp_path / "s", views=()) as db:
+        db.load("U", [User(1, [])])
+        db.load("M", rows[:3])
+        db.load("K", [Clock(1, START + 5 * HOUR)])
+        db.create(view)
+        with db.batch(policy="incremental") as b:
+            b.insert("M", rows[3:])
+            b.upsert("K", [Clock(1, START + 6 * HOUR)])
+        with db.batch(policy="incremental") as b:
+            b.upsert("M", [Member(2, 1, 7, START, START + 7 * HOUR)])
+        recomputed(db, {view.name: view}, {name: db.relation(name).rows() for name in "UMK"})
+        assert db.view(view.name).rows() and db.verify().ok
+        with pytest.raises(rn.errors.EvaluationError), db.batch() as b:
+            b.upsert("K", [Clock(1, START + 9 * HOUR)])
+        with db.batch(policy="incremental") as b:
+            b.upsert("K", [Clock(1, START + 7 * HOUR)])
+        recomputed(db, {view.name: view}, {name: db.relation(name).rows() for name in "UMK"})
 
 
 @pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
