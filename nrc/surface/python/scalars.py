@@ -27,6 +27,7 @@ from ripplenest.nrc.surface.readings import (
     Static,
     Untyped,
     as_bag,
+    as_there,
     describe,
     is_bag,
     is_row,
@@ -241,10 +242,26 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             raise Unsupported("comparing with None gives NULL, which is never true", possible=[hint])
         case ast.Eq() | ast.NotEq() if any(is_bag(r) or r == Untyped("[]") for r in (left, right)):
             raise _no_base(describe(left if is_bag(left) else right), _of_bags(op, left, right))
+        case ast.Eq() | ast.NotEq() if is_row(left) and is_row(right):
+            return _of_fields(op, left, right, among)
         case _ if is_bag(left) and is_bag(right) and type(op) in advice.OF_SETS:
             raise _no_base(describe(left), advice.OF_SETS[type(op)])
         case _:
             return apply(COMPARISONS[type(op)], [left, right])
+
+
+def _of_fields(op: ast.cmpop, left: Element, right: Element, among: Among) -> Element:
+    """Records are equal where all of their fields are; one that is NULL is as if these were. Raises TypeMismatch for
+    records of other fields."""
+    rows = [as_there(row) for row in (left, right)]
+    names, others = (row.type.names for row in rows if isinstance(row.type, Record))
+    if {*names} != {*others}:
+        got = f"{describe(left)} and {describe(right)}"
+        possible = [f"some of their fields, as in `x.{n} == y.{n}`" for n in names if n in others][:1]
+        what = "records of different fields are compared"
+        raise TypeMismatch(what, wanted="the same fields", got=got, possible=possible)
+    found = [_comparison(project(rows[0], name), op, project(rows[1], name), among) for name in names]
+    return fold("and" if isinstance(op, ast.Eq) else "or", found) if found else literal_of(isinstance(op, ast.Eq), BOOL)
 
 
 def _of_bags(op: ast.cmpop, left: Reading, right: Reading) -> str:
