@@ -6,7 +6,7 @@ left to Arrow's ``group_by`` (``run/piecewise.py``). A hash is not believed: nei
 and where two of them differ there is no answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -97,6 +97,13 @@ def about_different(table: pa.Table, columns: Columns) -> float:
     filled = np.zeros(places, np.bool_)
     filled[hashes_of(table, columns) & np.uint64(places - 1)] = True
     return float(-places * np.log1p(-np.count_nonzero(filled) / places))
+
+
+def crowd(tables: Iterable[pa.Table], columns: Columns) -> float:
+    """How many rows of ``tables`` have the values that a row of them has in ``columns``, on average."""
+    found = [hashes_of(table, columns) for table in tables if len(table)]
+    many = np.unique(np.concatenate(found), return_counts=True)[1] if found else np.zeros(0, np.int64)
+    return float((many.astype(np.float64) ** 2).sum() / max(many.sum(), 1))
 
 
 def _pieces(table: pa.Table) -> list[pa.RecordBatch]:

@@ -18,9 +18,10 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from ripplenest.data.grouping import crowd
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.pairs import in_pairs
+from ripplenest.plan.pairs import Crowd, in_pairs
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.engines import MOST
 from ripplenest.run.joiner import Joined, Joiner, Task
@@ -152,8 +153,12 @@ def _in_pairs(tasks: Sequence[Task]) -> frozenset[str]:
     """The targets of which a job would make pairs; but for those whose tables tasks look up, and for what is more than
     this process does."""
     never = {t.target for t in tasks if t.looked}
-    some = {t.target for t in tasks if in_pairs(t.product, [*map(len, t.inputs)])} - never
+    some = {t.target for t in tasks if in_pairs(t.product, [*map(len, t.inputs)], _crowd(t))} - never
     return frozenset(some if rows_of([t for t in tasks if t.target in some]) <= MOST else ())
+
+
+def _crowd(t: Task) -> Crowd:
+    return lambda source, columns: crowd([t.inputs[source].arrow()], tuple(columns))
 
 
 def _together(parts: Sequence[Rows]) -> Rows:

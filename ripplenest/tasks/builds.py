@@ -239,7 +239,8 @@ class _Build:
         asked = {s.table for w in ways.values() for p in w.products for s in p.sources} - self.plan.by_name.keys()
         before = {m.name: self.of.before(m.name) for m in level}
         self.rows_read += sum(map(self.of.over.version.size, asked)) + sum(ref.size for ref in before.values())
-        runs = {name: self.of.staged(self._whole(name)) for name in ways if is_for_one(ways[name], self._size)}
+        here = self.of.here
+        runs = {name: self.of.staged(self._whole(name)) for name in ways if is_for_one(ways[name], self._ref, here)}
         rest = {name: way for name, way in ways.items() if name not in runs}
         for group in _groups(rest):
             runs |= {name: self.of.staged(found) for name, found in self._summed(group).items()}

@@ -7,7 +7,7 @@ one (Spark 4.3; ``tests/tasks/test_joins.py``).
 """
 
 import json
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -132,9 +132,13 @@ def _read(told: str, piece: Piece) -> Iterator[pa.RecordBatch]:
     """What is seen of the rows of a range, some at a time."""
     here, ref, seen = _heard(told)
     with noted(here):
-        windows = ref.windows(here.reader, *piece, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
-        for rows in windows:
+        for rows in some_at_once(ref, here, piece):
             yield from seen.of(rows).arrow().to_batches(max_chunksize=WINDOW)
+
+
+def some_at_once(ref: TableRef, here: Surroundings, piece: Piece = (0, RANGE)) -> Iterable[Rows]:
+    """The stored rows of a range, a window at a time where they are in order."""
+    return ref.windows(here.reader, *piece, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
 
 
 def _is_in_order(ref: TableRef) -> bool:

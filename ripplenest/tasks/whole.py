@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from ripplenest.data.grouping import crowd
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
-from ripplenest.plan.pairs import in_pairs
+from ripplenest.plan.pairs import Crowd, in_pairs
 from ripplenest.plan.planned import Plan
+from ripplenest.plan.product import Product
 from ripplenest.run.build import Loaded, build
 from ripplenest.run.engines import MOST
 from ripplenest.run.local import LocalJoiner
@@ -19,11 +21,21 @@ from ripplenest.run.trees import Way
 from ripplenest.store.ranges import Unwritten, written
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.tasks.handed import Surroundings
+from ripplenest.tasks.rows import some_at_once
 
 
-def is_for_one(way: Way, size: Callable[[str], int]) -> bool:
+def is_for_one(way: Way, ref: Callable[[str], TableRef], here: Surroundings) -> bool:
     """Whether a map is built in the driver."""
-    return fits(way, size) and any(in_pairs(p, [size(s.table) for s in p.sources]) for p in way.products)
+
+    def size(table: str) -> int:
+        return ref(table).size
+
+    def crowd_of(p: Product) -> Crowd:
+        return lambda i, by: crowd((rows.arrow() for rows in some_at_once(ref(p.sources[i].table), here)), tuple(by))
+
+    return fits(way, size) and any(
+        in_pairs(p, [size(s.table) for s in p.sources], crowd_of(p)) for p in way.products
+    )
 
 
 def fits(way: Way, size: Callable[[str], int]) -> bool:

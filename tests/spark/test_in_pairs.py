@@ -4,12 +4,14 @@ import datetime as dt
 from pathlib import Path
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from support.products import product
 
 import ripplenest as rn
 from ripplenest import Bag
+from ripplenest.data.grouping import crowd
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, STRING
@@ -52,8 +54,13 @@ def lower(source: int) -> Scalar:
 def test_who_is_joined_by_what(conditions: tuple[Scalar, ...], is_joined: bool, is_paired: bool) -> None:
     p, many = two(*conditions), pairs.PAIRS
     assert joins(p.steps[1]) == is_joined
-    assert in_pairs(p, (many, many)) == is_paired
-    assert not in_pairs(p, (many, 1)) and not in_pairs(p, (1, 1))
+
+    def crowded(n: float) -> pairs.Crowd:
+        return lambda source, columns: n if (source, columns) == (p.steps[1].source, [0]) else 1 / 0
+
+    assert in_pairs(p, (many, many), crowded(pairs.CROWD + 1)) == is_paired
+    assert in_pairs(p, (many, many), crowded(pairs.CROWD)) == (is_paired and not is_joined)
+    assert not in_pairs(p, (many, 1), crowded(many)) and not in_pairs(p, (1, 1), crowded(1))
 
 
 def test_computed_keys_are_joined_by_hash(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +88,7 @@ def test_computed_keys_are_joined_by_hash(spark: SparkSession, monkeypatch: pyte
 def test_only_targets_of_pairs_are_joined_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of such a target, whatever else makes its rows, and nothing of others; nor what tasks look up."""
     monkeypatch.setattr(pairs, "PAIRS", 3)
+    monkeypatch.setattr(pairs, "CROWD", 0)
     here = mock.Mock(wraps=LocalJoiner())
     engine = SparkJoiner(spark, here=here)
     rows = Rows.of_counts((LONG, STRING), {(i, "a"): 1 for i in range(3)})
@@ -99,6 +107,13 @@ def test_only_targets_of_pairs_are_joined_here(spark: SparkSession, monkeypatch:
     here.reset_mock()
     monkeypatch.setattr(joiner_module, "MOST", 2)  # rows that this process does at most
     assert engine.join(tasks, targets).here == 0 and not here.join.called
+
+
+def test_how_many_have_the_key_of_a_row() -> None:
+    """On average of rows, of several tables together: of 1, 1, 1 and 2 they are three times 3 and once 1."""
+    one, other = (pa.table({"c0": own, "c1": ["x"] * len(own)}) for own in ([1, 1, 2], [1]))
+    assert crowd([one, other], (0,)) == 2.5 and crowd([one, other], (0, 1)) == 2.5 and crowd([other], (1,)) == 1
+    assert crowd([], (0,)) == crowd([one.slice(0, 0)], (0,)) == 0
 
 
 def test_both_add_up() -> None:
@@ -141,6 +156,7 @@ def test_views_are_the_same_and_reports_say_who_joined(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairs, "PAIRS", 3)
+    monkeypatch.setattr(pairs, "CROWD", 1)
     local = rn.open(tmp_path / "local", engine="local")
     there = rn.open(tmp_path / "there", engine="spark", spark=spark)
     for db in (local, there):

@@ -4,7 +4,6 @@ whatever tables are made of. ``test_recomputed.py`` has the same through the pub
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from math import inf
 from pathlib import Path
 
 import pytest
@@ -36,11 +35,13 @@ from ripplenest.run.joiner import PythonJoiner
 from ripplenest.run.propagate import Propagation
 from ripplenest.state.tasks import Pending
 from ripplenest.store import ranges
+from ripplenest.store.ref import TableRef
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.store.staging import Staging
 from ripplenest.store.store import Store
 from ripplenest.tasks import builds, whole
 from ripplenest.tasks.builds import TaskBuilds
+from ripplenest.tasks.handed import Surroundings
 from ripplenest.version.folding import Unfolding
 
 COUNTS: Counter[str] = Counter()
@@ -69,9 +70,8 @@ def held(c: Choices, rows: Rows) -> Rows:
 
 def found_here(plan: Plan, version: Unfolding, changes: dict[str, Rows]) -> Propagation | None:
     """By definition: trees read other rows."""
-    built = building._built
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "_built", lambda *work: built(*work, inf))
+        patch.setattr(building, "chosen", lambda *_: None)
         try:
             return recomputed(plan, version, changes, PythonJoiner(), Room())
         except EvaluationError:
@@ -94,8 +94,8 @@ def smaller(m: PlannedMap, size: Callable[[str], int], pairs: float) -> trees.Pr
     return found
 
 
-def is_for_one(way: trees.Way, size: Callable[[str], int]) -> bool:
-    found = whole.is_for_one(way, size)
+def is_for_one(way: trees.Way, ref: Callable[[str], TableRef], here: Surroundings) -> bool:
+    found = whole.is_for_one(way, ref, here)
     COUNTS["built whole"] += found
     return found
 
@@ -119,6 +119,7 @@ def test_tasks_find_what_is_found_here(spark: SparkSession, has_trees: bool, c: 
             patch.setattr(trees, "HEAVIER", 0)
             patch.setattr(builds, "smaller", smaller if has_trees else lambda *_: None)
             patch.setattr(pairs, "PAIRS", c.pick((0, 1e9)))
+            patch.setattr(pairs, "CROWD", 0)
             patch.setattr(builds, "is_for_one", is_for_one)
             work = plan, Pending(version, changes), staging, store.reserved()
             if wanted is None:
