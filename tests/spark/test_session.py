@@ -22,7 +22,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.errors import EnvironmentProblem
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG
-from ripplenest.plan.pairs import PAIRS
+from ripplenest.plan.pairs import CROWD, PAIRS
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Source
 from ripplenest.run.engines import MOST
@@ -253,7 +253,8 @@ def test_the_page_says_what_our_session_has() -> None:
     assert f"of Spark {'.'.join(map(str, session.OLDEST))} or newer" in text
     assert f"at most {SMALL_ROWS:,} rows, and its joins at most {MANY_JOINS}" in text
     assert f"(the first setting; {FEW_JOINS} where" in text and f"up to {HERE:,} rows" in text
-    assert f"more than {PAIRS:,} pairs the driver joins it, which puts it in order, of up to {MOST:,} rows" in text
+    assert f"more than {PAIRS:,} pairs, and more than {CROWD} for each row, the driver joins it" in text
+    assert f"puts it in order, of up to {MOST:,} rows" in text
 
 
 @pytest.mark.parametrize("memory", ["2 g", "-1g", "lots", "0g", "2g --conf spark.ui.enabled=true"])
