@@ -110,13 +110,13 @@ def test_what_is_null_equals_nothing() -> None:
 def test_views_of_them_are_kept_fresh(tmp_path) -> None:
     with rn.open(tmp_path / "s", engine="local", policy="strict") as db:
         db.relation("P", Person, key="id")
-        for view in (neighbours, elsewhere, at_home):
+        for view in (neighbours, elsewhere, at_home, known):
             db.create(view)
         for more in (PEOPLE[:2], PEOPLE[2:], [person(2, B, B)]):
             with db.batch() as b:
                 b.upsert("P", more)
             people = db.relation("P").rows()
-            for view in (neighbours, elsewhere, at_home):
+            for view in (neighbours, elsewhere, at_home, known):
                 assert sorted(map(str, db.view(view.name).rows())) == sorted(map(str, view(people)))
         assert db.verify().ok
 
@@ -127,6 +127,26 @@ def test_records_of_other_fields_are_refused() -> None:
         @rn.view
         def mixed(P: Bag[Person]):
             return [p.id for p in P if p.home == p.place]
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_whether_one_is_among_others_is_asked_so(negated: bool) -> None:
+    with pytest.raises(TypeMismatch, match="`not any" if negated else "`any") as caught:
+        rn.view(homes_not_in if negated else homes_in)
+    assert "any(y == x for y in ys)`, as records are compared" in str(caught.value)
+
+
+def homes_in(P: Bag[Person]):
+    return [p.id for p in P if p.work in [q.home for q in P]]
+
+
+def homes_not_in(P: Bag[Person]):
+    return [p.id for p in P if p.work not in [q.home for q in P]]
+
+
+@rn.view
+def known(P: Bag[Person]):
+    return [p.id for p in P if any(q.home == p.work for q in P) and not any(q.home == p.home for q in P if q.id < p.id)]
 
 
 def test_bags_in_them_are_no_values() -> None:

@@ -287,7 +287,11 @@ def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, neg
                 hint = f"`{'not ' * negated}rn.exists(y for y in ys if y is None)`"
                 raise Unsupported("a value is never equal to NULL", possible=[hint])
             if isinstance(bag.type.row, Record) and bag.type.row.there.names:
-                first = bag.type.row.there.names[0]
+                names = bag.type.row.there.names
+                if is_row(left) and isinstance(left.type, Record) and {*left.type.there.names} == {*names}:
+                    one = f"`{'not ' * negated}any(y == x for y in ys)`, as records are compared"
+                    raise _no_base(describe(right), one)
+                first = names[0]
                 of_values = f"`x {'not ' * negated}in [y.{first} for y in ys]`"
                 of_several = f"`{'not ' * negated}any(y.{first} == a and ... for y in ys)`"
                 raise _no_base(describe(right), f"{of_values}, or for several values {of_several}")
