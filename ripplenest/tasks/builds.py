@@ -253,7 +253,7 @@ class _Build:
     def _whole(self, name: str) -> Segments:
         """The run of a map that is built here."""
         self.of.first += 1
-        return Whole(self._ref, self.of.here).run_of(self.plan, name, self.of.first - 1)
+        return Whole(self._ref, self.of.here).run_of(self.plan, name, self.of.first - 1, self.pairs)
 
     def _size(self, table: str) -> int:
         return self._ref(table).size

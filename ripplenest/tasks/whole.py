@@ -54,9 +54,10 @@ class Whole:
         """Every row."""
         return summed(self.ref(table).scan(self.here.reader), self.here.room)
 
-    def run_of(self, plan: Plan, name: str, first: int) -> Segments:
-        """The rows of a map of ``plan`` as a sorted run, which has the number ``first``. Raises EvaluationError."""
+    def run_of(self, plan: Plan, name: str, first: int, pairs: float) -> Segments:
+        """The rows of a map of ``plan`` as a sorted run, which has the number ``first``; by definition where that joins
+        no more than so many ``pairs``. Raises EvaluationError."""
         room = self.here.room
-        rows = build(plan.only({name}), Loaded(self, {}), LocalJoiner(room))[name]
+        rows = build(plan.only({name}), Loaded(self, {}), LocalJoiner(room), pairs=pairs)[name]
         draft = Unwritten(summed(rows, room), self.ref(name).spec.indexes[:1], first)
         return tuple(written([draft], self.here.disk, room, lasts=False)) if len(draft.rows) else ()
