@@ -128,7 +128,7 @@ def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) ->
 def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> EvaluationError:
     """``error`` with what the columns are called that its scalar reads, and of which rows."""
     scalar = error.about
-    every = (p for p in dict.fromkeys(task.product for task in tasks))
+    every = (p for p in dict.fromkeys(task.product for task in tasks) if _reads(p, error))
     found = next((p for p in every if any(scalar in {*within(s)} for s in (*p.head, *p.conditions, *p.times))), None)
     if isinstance(scalar, Op) and found is not None:
         sources = found.sources
@@ -136,6 +136,12 @@ def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> Eval
         error.key = blamed(error, found, plan)
     error.rows = {}  # nobody is shown their values
     return error
+
+
+def _reads(p: Product, error: EvaluationError) -> bool:
+    """Whether rows of an error are of what ``p`` reads: others may compute the same, of fewer sources."""
+    sources = p.sources
+    return all(n < len(sources) and len(row) == len(sources[n].types) for n, row in error.rows.items())
 
 
 def _called(plan: Plan, table: str, column: int) -> str:

@@ -303,3 +303,41 @@ def test_null_where_there_is_none(db: rn.Database) -> None:
                 getattr(b, verb)(relation, rows)
     with refused(db, errors.WrongValue, "C.custkey: NULL"), db.batch() as b:
         b.at("C", custkey=None)
+
+
+@rn.record
+class Lent:
+    id: int
+    start: int | None
+    end: int | None
+    qty: int
+
+
+@rn.record
+class Today:
+    id: int
+    now: int
+
+
+@rn.view
+def lent(L: Bag[Lent], T: Bag[Today]):
+    """Several products compute the same, of one row and of several."""
+    now = max(t.now for t in T)
+    valid = [x for x in L if (x.end is None or now < x.end) and (x.start is None or x.start <= now)]
+    return [
+        {"qty": q, "least": min((abs(x.qty * 5) for x in xs), default=-1)}
+        for q, xs in rn.group_by(valid, lambda x: x.qty)
+    ]
+
+
+@pytest.mark.parametrize("policy", ["incremental", "auto", "full"])
+def test_rows_are_told_of_the_product_that_had_them(tmp_path: Path, policy: Any) -> None:
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("L", Lent, key="id")
+        db.relation("T", Today, key="id")
+        db.load("L", [Lent(1, 1, 9, 2)])
+        db.load("T", [Today(1, 5)])
+        db.create(lent)
+        with pytest.raises(errors.EvaluationError, match="long overflow"), db.batch(policy=policy) as b:
+            b.insert("L", [Lent(5, 1, 9, -(2**62) - 1)])
+        assert db.view("lent").rows() == [{"qty": 2, "least": 10}]
