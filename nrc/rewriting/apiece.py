@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.rewriting.keyed import Around, Keys, Told, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, where
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Pred, Proj, Rel, Var
+from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Rel, Var
 from ripplenest.nrc.walk import Names, free_names, free_vars, replace_elem
 
 
@@ -84,8 +84,7 @@ class _Clock:
             return self._where(c, self.called.get(own or "", self.k), self._asked(others, body))
         name = self.names.fresh(self.k) if self.called else self.k
         found = self._where(c, name, evolve(self, called={**self.called, own: name})._asked(others, body))
-        key = [Call("eq", (Proj(Var(name), f), t)) for f, t in self.told.key]
-        return For(name, self.rel, where(key, found)) if self.called else found
+        return For(name, self.rel, where(self.told.of(name), found)) if self.called else found
 
     def _where(self, c: Elem, name: str, body: Expr) -> Expr:
         return where([replace_elem(c, {self.k: Var(name)})], body)

@@ -19,11 +19,11 @@ from functools import reduce
 from attrs import evolve, frozen
 
 from ripplenest.nrc.paths import map_columns
-from ripplenest.nrc.rewriting.keyed import Around, Keys, Told, computing, passed
+from ripplenest.nrc.rewriting.keyed import Around, Keys, Told, asked_of_each, computing, passed
 from ripplenest.nrc.rewriting.normal import asked, is_sure, where
 from ripplenest.nrc.rewriting.presence import Fresh
 from ripplenest.nrc.rewriting.valid import between
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
+from ripplenest.nrc.syntax import Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base
 from ripplenest.nrc.walk import free_lets, free_names, free_vars, nodes, rebuild, replace
@@ -97,14 +97,13 @@ class _Aside:
         """``e`` with rows of its own for those around it that constants tell."""
         for k, (source, told) in clocks.items():
             name = self.fresh.variables.fresh(k)
-            key: list[Elem] = [Call("eq", (Proj(Var(name), f), t)) for f, t in told.key]
-            e = For(name, source, where(key, replace(e, {k: Var(name)})))
+            e = For(name, source, where(told.of(name), replace(e, {k: Var(name)})))
         return e
 
 
 def _of_fields(g: Group) -> Group | None:
     """A group of those fields of stored rows alone that it reads; None where it reads whole rows, or is of others."""
-    read = [t for _, term in g.keys or () for t in nodes(term)] + [t for f in g.folds for a in f.args for t in nodes(a)]
+    read = [t for term in asked_of_each(g) for t in nodes(term)]
     paths = [t for t in read if isinstance(t, Proj) and t.of == Var(g.var)]
     of = _narrow(g.of, [*dict.fromkeys(t.field for t in paths)])
     return None if of is None or sum(t == Var(g.var) for t in read) > len(paths) else evolve(g, of=of)

@@ -49,6 +49,10 @@ class Told:
         """Whether constants alone tell it."""
         return all(isinstance(t, Lit) for _, t in self.key)
 
+    def of(self, name: str) -> list[Elem]:
+        """That the row ``name`` has this key."""
+        return [Call("eq", (Proj(Var(name), f), t)) for f, t in self.key]
+
 
 @frozen
 class Row:
@@ -210,7 +214,7 @@ def computing(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Exp
     """``rebuilt``, where children are told whether of the rows that they make something is computed that can fail:
     groups and first rows, and whoever goes through rows, ask it of each of them. What is read of groups is of all of
     their rows together."""
-    fails = (around.fails and not isinstance(e, Group | Top)) or not all(map(is_sure, _asked_of_each(e)))
+    fails = (around.fails and not isinstance(e, Group | Top)) or not all(map(is_sure, asked_of_each(e)))
     inside = around if fails == around.fails else evolve(around, fails=fails)
     if isinstance(e, For):
         inner, below = f(e.source, inside), f(e.body, around.below(e.var, e.source))
@@ -218,7 +222,7 @@ def computing(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Exp
     return rebuilt(e, inside, f)
 
 
-def _asked_of_each(e: Expr) -> tuple[Term, ...]:
+def asked_of_each(e: Expr) -> tuple[Term, ...]:
     """What is computed of each row of what ``e`` reads."""
     match e:
         case For(body=body):
