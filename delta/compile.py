@@ -32,11 +32,10 @@ from ripplenest.delta.materialize import Choice, Materialize, Materialized, deci
 from ripplenest.delta.naming import check_names
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
 from ripplenest.nrc.errors import NameTaken
-from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.greatest import greatest
-from ripplenest.nrc.rewriting.normal import definitions, normal, term
+from ripplenest.nrc.rewriting.normal import definitions, is_partial, normal, term
 from ripplenest.nrc.rewriting.once import once
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rewritten import rewritten
@@ -44,7 +43,6 @@ from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.rewriting.sink import sink
 from ripplenest.nrc.rewriting.sooner import sooner
 from ripplenest.nrc.syntax import (
-    Call,
     DictLit,
     Elem,
     Expr,
@@ -320,7 +318,7 @@ def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
 
 def _places(view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[str]) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
-    fails = any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(c.definition.body))
+    fails = is_partial(c.definition.body)
     name = domain_name(view, c.name)
     asked = (places_asked(p, c.site, fails, name not in apart) for m in readers for p in m.products)
     products = tuple(chain.from_iterable(asked))

@@ -19,14 +19,15 @@ def places_asked(c: Comprehension, site: Site, fails: bool, by_groups: bool) -> 
 
     What does not say which places these are is left out of the product, and what can fail: a place too many is
     harmless, as a label is. Not so where the group ``fails`` for some places: then it is asked for none that a
-    condition leaves out, unless that reads rows that may have no partner, as a place may have no rows of a group that
-    has keys. Nor where what can fail says for which places other groups are read.
+    condition leaves out, and so for those alone for which there are rows of others that conditions compare with it.
+    Nor where what can fail says for which places other groups are read.
     """
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
             place = place_asked(c, var, rel, alone=not fails)
             others = {v for v, r in c.generators if isinstance(r, Grouped) and r.name != site.name and by_groups}
-            kept = binding(c, free_vars(place), not fails, others)
+            needed = guarding(c, var, free_vars(place), others) if fails else free_vars(place)
+            kept = binding(c, needed, not fails, others)
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
             is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
@@ -34,6 +35,18 @@ def places_asked(c: Comprehension, site: Site, fails: bool, by_groups: bool) -> 
             asked = known if (fails and is_alone) or any(_tells(t, kept) for t in known if t not in sure) else sure
             found = Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
             yield evolve(found, conditions=(*found.conditions, *_told(c, found, not fails)))
+
+
+def guarding(c: Comprehension, var: str, needed: frozenset[str], groups: Set[str]) -> frozenset[str]:
+    """The sources ``needed``, and those with which conditions of ``c`` compare them before ``var`` is read; of groups
+    the ``groups`` that come before it."""
+    types, sources = c.variables(), [*dict(c.generators)]
+    behind = {*sources[sources.index(var) :]}
+    known = {v for v, rel in c.generators if not isinstance(rel, Grouped) or v in groups - behind}
+    asked = [free_vars(t) for t in c.conditions if is_total(t, types) and free_vars(t) <= known]
+    while more := frozenset[str]().union(*(read for read in asked if read & needed)) - needed:
+        needed |= more
+    return needed
 
 
 def _told(c: Comprehension, kept: Comprehension, alone: bool) -> Iterator[Elem]:

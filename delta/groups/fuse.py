@@ -15,22 +15,31 @@ reads
 
     union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
 
+Where C asks something before φ, which has no value for some rows, φ is folded of what C asks for:
+
+    for k in γ_α(x ∈ e; t; f) union for _ in p(c(k.t)) union C[φ_β(y ∈ e where t(y) <=> k.t; g)]
+        ⟶ for k in γ_α(x ∈ e where c(t(x)); t; f, g) union for _ in p(c(k.t)) union C[sng(⟨k.g⟩)]
+
+if c asks the key alone (``having.py``); else φ stays as it is, and is asked for at the places that are left.
+
 Law (fuse): ⟦fuse h⟧ = ⟦h⟧.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.groups.exists import asked, asked_dict
+from ripplenest.delta.groups.having import of_keys
 from ripplenest.delta.groups.semijoin import joined, joined_dict
 from ripplenest.nrc.functions import folds
 from ripplenest.nrc.functions.folds import ADDED, EXTREME
 from ripplenest.nrc.rewriting.bands import SWAPPED
-from ripplenest.nrc.rewriting.normal import conjunction, is_sure
+from ripplenest.nrc.rewriting.normal import asked as begin
+from ripplenest.nrc.rewriting.normal import conjunction, is_partial, is_sure, where
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -44,6 +53,7 @@ from ripplenest.nrc.syntax import (
     Group,
     Let,
     Lit,
+    Pred,
     Proj,
     Sng,
     Top,
@@ -121,21 +131,34 @@ def _fused(k: str, g: Group, row: Type, body: Expr, around: Around) -> Expr:
     rows = chain(g.of, g.var)
     found: list[Fold] = []
 
-    def inside(e: Expr, within: bool = False) -> Expr:
+    def inside(e: Expr, within: bool = False, behind: bool = False) -> Expr:
         match e:
             case For(s, Group() as kept, below) if within and _is_compared(s, below):
-                return For(s, evolve(kept, of=inside(kept.of, True)), inside(below, True))
-            case Group(keys=None) if (own := _folded(e, g, k, rows, around)) is not None:
+                return For(s, evolve(kept, of=inside(kept.of, True, behind)), inside(below, True, behind))
+            case For(var, Pred() as condition, below):
+                return For(var, condition, inside(below, within, True))
+            case Group(keys=None) if (own := _folded(e, g, k, rows, around)) is not None and not (
+                behind and any(_has_gaps(f) and _known(f, g, rows, found) is None for f in own.folds)
+            ):
                 nulls = _nulls(own.equal, {k: row})
                 columns = [Proj(Var(k), _column(f, e.site, g, rows, found)) for f in own.folds]
                 answers = zip(own.folds, columns, strict=True)
                 return Sng(Tuple(tuple((f.name, _unless(nulls, f, column)) for f, column in answers)))
             case _:
-                deeper = within or isinstance(e, Group | Top)
-                return rebuild(e, lambda c: inside(c, deeper), lambda t: t, lambda d: d)  # definitions are closed
+                deeper = partial(inside, within=within or isinstance(e, Group | Top), behind=behind)
+                return rebuild(e, deeper, lambda t: t, lambda d: d)  # definitions are closed
 
-    below = inside(body)
-    return For(k, _with(g, rows, found) if found else g, below)
+    conditions, rest = begin(body) if is_partial(body) else ([], body)
+    by_key = of_keys(conditions, g, k, rows)
+    below = inside(where([c for c in conditions if c not in by_key], rest) if by_key else body)
+    if any(map(_has_gaps, found)):
+        rows = evolve(rows, conditions=(*rows.conditions, *by_key.values()))
+    return For(k, _with(g, rows, found) if found else g, where([*by_key], below))
+
+
+def _has_gaps(f: Fold) -> bool:
+    """Whether what it folds has no value for some rows."""
+    return any(map(is_partial, f.args))
 
 
 def _is_compared(s: str, e: Expr) -> bool:
@@ -238,13 +261,17 @@ def _equates(cond: Elem, a: Elem, b: Elem) -> bool:
 
 def _column(fold: Fold, site: str, g: Group, rows: Chain, found: list[Fold]) -> str:
     """The column of g that the ``fold`` over the variables of ``rows`` becomes; equal ones are one."""
-    old = [evolve(f, args=tuple(rows.read(a, g.var) for a in f.args)) for f in g.folds]
-    for known in (*old, *found):
-        if evolve(known, name=fold.name) == fold:
-            return known.name
-    taken = {name for name, _ in g.keys or ()} | {f.name for f in (*old, *found)}
+    if (known := _known(fold, g, rows, found)) is not None:
+        return known
+    taken = {name for name, _ in g.keys or ()} | {f.name for f in (*g.folds, *found)}
     found.append(fold if fold.name not in taken else evolve(fold, name=f"{site}.{fold.name}"))
     return found[-1].name
+
+
+def _known(fold: Fold, g: Group, rows: Chain, found: Sequence[Fold]) -> str | None:
+    """The column of g, or of those that it gets, which is the same ``fold``."""
+    old = (evolve(f, args=tuple(rows.read(a, g.var) for a in f.args)) for f in g.folds)
+    return next((known.name for known in (*old, *found) if evolve(known, name=fold.name) == fold), None)
 
 
 def _with(g: Group, rows: Chain, found: list[Fold]) -> Group:

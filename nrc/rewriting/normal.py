@@ -23,7 +23,7 @@ from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.functions.dates import is_date
 from ripplenest.nrc.functions.failures import UNKNOWN, Argument
 from ripplenest.nrc.functions.natural import is_natural
-from ripplenest.nrc.functions.scalars import can_fail, is_strict, never_fails
+from ripplenest.nrc.functions.scalars import can_fail, has_gaps, is_strict, never_fails
 from ripplenest.nrc.limits import MAX_PRODUCTS
 from ripplenest.nrc.rewriting.gaps import needed
 from ripplenest.nrc.rewriting.simplify import simplify_elem
@@ -373,6 +373,11 @@ def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
 def is_sure(term: Term) -> bool:
     """Whether nothing in it can fail, of whatever types its variables are; days as a long, which are an int, do not."""
     return all(never_fails(n.fn) or _is_of_days(n) for n in nodes(term) if isinstance(n, Call))
+
+
+def is_partial(term: Term) -> bool:
+    """Whether something in it has no value for some rows, and not because that would be too large."""
+    return any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(term))
 
 
 def _is_of_days(t: Call) -> bool:

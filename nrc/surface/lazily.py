@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.rewriting.disjoint import disjuncts
-from ripplenest.nrc.rewriting.normal import conjuncts
+from ripplenest.nrc.rewriting.normal import conjuncts, is_partial
 from ripplenest.nrc.surface.readings import Bind, Element, Reading, guard, not_true
 from ripplenest.nrc.syntax import Call, Elem, Expr, Group, LetVar, Var
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, replace, replace_elem, replace_let
+from ripplenest.nrc.walk import Names, free_lets, free_vars, replace, replace_elem, replace_let
 
 Choose = Callable[[Element], list[Element]]
 
@@ -109,4 +108,4 @@ def _can_fail(bind: Bind) -> bool:
     """Whether it is a fold, or a bag with a name, in which something has no value for some rows. Numbers and times that
     grow too large are left out: who would ask before, and a fold with a condition is none that others share."""
     is_read = bind.kind == "let" or (isinstance(bind.expr, Group) and bind.expr.keys is None)
-    return is_read and any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(bind.expr))
+    return is_read and is_partial(bind.expr)

@@ -1,4 +1,5 @@
-"""What Python does not work out is not worked out in a view: behind ``and``, ``or``, ``if`` and ``else``."""
+"""What Python does not work out is not worked out in a view: behind ``and``, ``or``, ``if`` and ``else``, and
+for rows that conditions leave out."""
 
 import types
 from collections import Counter
@@ -123,11 +124,62 @@ def by_a_key(R: Bag[Row]):
     ]
 
 
+def by_a_row(R: Bag[Row]):
+    """Which another one tells from those that it leaves out."""
+    return [
+        {"id": x.id, "n": len([y for y in x.ys if y % x.n == 1]), "max": max((y % x.n for y in x.ys), default=0)}
+        for k in R
+        if k.id == 0
+        for x in R
+        if k.n < x.n
+    ]
+
+
+def by_rows_around(R: Bag[Row]):
+    return [
+        {"id": x.id, "zs": [{"id": z.id, "n": len([y for y in z.ys if y % z.n == 1])} for z in R if x.n < z.n]}
+        for x in R
+    ]
+
+
+def by_the_key(R: Bag[Row]):
+    return [{"n": n, "sum": sum(6 % x.n for x in xs)} for n, xs in rn.group_by(R, lambda x: x.n) if n != 0]
+
+
+def by_the_rows_of_a_key(R: Bag[Row]):
+    return [
+        {"key": key, "sum": sum(6 % x.n for x in xs)}
+        for key, xs in rn.group_by(R, lambda x: x.id % 2)
+        if all(x.n != 0 for x in xs)
+    ]
+
+
+def by_who_has_the_key(R: Bag[Row]):
+    return [
+        {"n": n, "id": y.id, "sum": sum(6 % x.n for x in xs), "count": len(xs)}
+        for n, xs in rn.group_by(R, lambda x: x.n)
+        for y in R
+        if y.id == n + 1 and y.id > 1
+    ]
+
+
+def by_all_of_them(R: Bag[Row]):
+    """A total of the rows of which something is folded."""
+    return [
+        {"id": x.id, "n": len([y for y in later if 6 % y.n == 0])}
+        for x in R
+        for later in [[y for y in R if y.id > x.id]]
+        if all(y.n != 0 for y in later)
+    ]
+
+
 PLAIN = (
     *(asked_by_and, asked_of_all_rows, asked_by_or, asked_by_not, answers, by_statements),
     *(with_a_name, with_names_elsewhere, by_a_difference, by_a_rest, by_a_total, by_a_key),
+    *(by_a_row, by_rows_around, by_the_key, by_who_has_the_key),
 )
 VIEWS = [rn.view(f) for f in PLAIN]
+BY_TOTALS = (by_the_rows_of_a_key, by_all_of_them)  # deltas meet rows before the total that leaves them out
 
 
 def rows(c: Choices) -> list[Row]:
@@ -163,10 +215,15 @@ def test_views_are_what_python_makes_of_the_rows(c: Choices) -> None:
             for view in VIEWS:
                 again.create(view)
                 assert again.view(view.name).rows() == db.view(view.name).rows(), view.name
+            for plain in BY_TOTALS:
+                again.create(rn.view(plain))
+                assert in_order(again.view(plain.__name__).rows()) == means(plain, again)
+                COUNTS[plain.__name__] += bool(again.view(plain.__name__).rows())
 
 
 def test_enough_was_met() -> None:
     assert min(COUNTS[name] for name in ("zero", *(f.__name__ for f in PLAIN))) > many(5, 300), COUNTS
+    assert min(COUNTS[f.__name__] for f in BY_TOTALS) >= many(2, 100), COUNTS
 
 
 TEXT = """

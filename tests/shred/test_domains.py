@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import LONG, Label, Record, Site
-from ripplenest.shred.domains import binding, labels_made, places_asked
+from ripplenest.shred.domains import binding, guarding, labels_made, places_asked
 
 BAG, PLACE = Site("ι", (("a", LONG),)), Site("G", (("p", LONG), ("q", LONG)))
 ROW = Record((("a", LONG), ("b", LONG)))
@@ -75,6 +75,29 @@ def test_sources_that_are_joined_stay_joined(pairs: list[tuple[str, str, str]], 
     assert all(x in needed or own.degree(x) > 1 for x in kept)
     COUNTS["more than needed"] += len(kept) > len(needed)
     COUNTS["none more"] += len(kept) == len(needed) > 1
+
+
+@pytest.mark.parametrize(
+    ("conditions", "kept"),
+    [
+        ((), "x"),
+        ((Call("lt", (A, C)),), "xy"),
+        ((Call("lt", (A, C)), Call("lt", (C, Proj(Var("z"), "a")))), "xyz"),
+        ((Call("lt", (C, Proj(Var("z"), "a"))),), "x"),
+        ((Call("lt", (A, Call("mod_long", (C, B)))),), "x"),
+        ((Call("lt", (A, VALUE)), Call("lt", (VALUE, C))), "x"),
+        ((Call("lt", (A, Proj(Proj(Var("t"), "row"), "value"))),), "xt"),
+        ((Call("lt", (A, Proj(Proj(Var("u"), "row"), "value"))),), "x"),
+    ],
+    ids=["none", "another", "by way of it", "of others", "that can fail", "of its rows", "a total", "one behind it"],
+)
+def test_what_fails_is_asked_for_by_all_that_conditions_compare(conditions: tuple[Elem, ...], kept: str) -> None:
+    """And with those of them that have a value for all rows."""
+    c = Comprehension(
+        (("x", R), ("y", S), ("z", S), ("t", G), ("s", G), ("u", G)), (eq(P, A), eq(Q, B), *conditions), Tuple(())
+    )
+    assert "".join(v for v, _ in c.generators if v in guarding(c, "s", frozenset("x"), frozenset("tu"))) == kept
+    assert guarding(c, "s", frozenset("x"), frozenset()) == frozenset(kept) - {"t"}
 
 
 @pytest.mark.parametrize(
