@@ -8,7 +8,8 @@ where t can fail, as ``s.seats * p.quota`` does where it is too great, and x̄ a
 valid is told by what has begun and what has ended (``valid.py``), also of rows that are not; so nothing of these may
 fail, and of all rows on one side of the clock it would be asked again whenever the clock moves. So it is where a group
 computes it of its rows: of these go the fields that it reads. Rows around e are left out, as what is valid is the same
-for all of them: what compares with them is asked of g, and of a clock around e its row is read again.
+for all of them: what compares with them is asked of g, and of a clock around e its row is read again. The bag of a row
+around e is set aside as it is.
 
 Law: ⟦aside e⟧ = ⟦e⟧, and one has a value where the other has.
 """
@@ -18,12 +19,12 @@ from functools import reduce
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.paths import map_columns
+from ripplenest.nrc.paths import map_columns, root
 from ripplenest.nrc.rewriting.keyed import Around, Keys, Told, asked_of_each, computing, passed
 from ripplenest.nrc.rewriting.normal import asked, is_sure, where
 from ripplenest.nrc.rewriting.presence import Fresh
 from ripplenest.nrc.rewriting.valid import between
-from ripplenest.nrc.syntax import Elem, Expr, Fold, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
+from ripplenest.nrc.syntax import Elem, Expr, Flatten, Fold, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base
 from ripplenest.nrc.walk import free_lets, free_names, free_vars, nodes, rebuild, replace
@@ -129,13 +130,24 @@ def _parted(steps: Sequence[Step], own: frozenset[str], outside: Around) -> tupl
 
 def _clocks(steps: Sequence[Step], own: frozenset[str], outside: Around) -> dict[str, tuple[Expr, Told]] | None:
     """The rows around that ``steps`` read, with what tells them; None where they read more."""
-    read = frozenset[str]().union(*(free_vars(s[1] if isinstance(s, tuple) else s) for s in steps)) - own
+    read = frozenset[str]().union(*map(_read, steps)) - own
     told = outside.told(frozenset())
     if any(k not in told or told[k].beside or not isinstance(outside.rows[k].source, Rel) for k in read):
         return None
     if any(free_lets(s[1]) for s in steps if isinstance(s, tuple)):
         return None
     return {k: (outside.rows[k].source, told[k]) for k in sorted(read)}
+
+
+def _read(step: Step) -> frozenset[str]:
+    """The rows that ``step`` reads, but for one around it whose inner bag it is."""
+    match step:
+        case (_, Flatten(Sng(path))) if root(path) is not None:
+            return frozenset()
+        case (_, source):
+            return free_vars(source)
+        case _:
+            return free_vars(step)
 
 
 def _put(e: Expr, read: frozenset[str], around: Around, columns: dict[Elem, Elem], g: str) -> Expr:

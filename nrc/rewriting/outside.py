@@ -1,5 +1,5 @@
-"""What a term reads of the variables around it: which paths, and which of them its own columns are equated with, or
-compared with and nothing else."""
+"""What a term reads of the variables around it: which paths, and which of them its own rows are equated with, or its
+columns compared with and nothing else."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -33,7 +33,7 @@ Asks = Literal["any", "all"] | None
 
 def paths_equated(e: Expr, free: frozenset[str], asks: Asks = None) -> frozenset[Elem]:
     """The paths into ``free`` variables that each product of ``e``, of whose rows it ``asks``, equates with a column of
-    what it reads."""
+    what it reads, or with what is computed of it, as of the key of a group."""
     match e:
         case For(_, Pred(cond), body):
             return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | paths_equated(body, free, asks)
@@ -91,8 +91,8 @@ def _is_end(condition: Elem, free: frozenset[str]) -> bool:
 
 def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:
     match condition:
-        case Call("eq", (a, b)):
-            yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and root(y) not in (None, *free))
+        case Call("eq" | "same", (a, b)):
+            yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and (of := free_vars(y)) and not of & free)
 
 
 def paths_read(term: Term, free: frozenset[str]) -> Iterator[Elem]:

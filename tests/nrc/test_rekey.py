@@ -81,6 +81,20 @@ BAG = "union for b in sng[ι]({}) union sng(⟨b: b⟩)"
 READ = "for x1 in X where x1.k = x.k union for y in Y where y.x = x1.k and y.a < x1.a union sng(y.k)"
 CASES = {
     "by its key": ("for x in X", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k)", READ),
+    "by its key, as values of groups": (
+        "for x in X", "for y in Y where y.x <=> x.k and y.a < x.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for y in Y where y.x <=> x1.k and y.a < x1.a union sng(y.k)",
+    ),
+    "by what is computed": (
+        "for x in X", "for y in Y where y.x + y.k = x.k and y.a < x.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for y in Y where y.x + y.k = x1.k and y.a < x1.a union sng(y.k)",
+    ),
+    "by what is computed of it, too": ("for x in X", "for y in Y where y.x + x.a = x.k union sng(y.k)", ""),
+    "by constants alone, of a group": (
+        "for x in X where x.k = 1 union for g in group[g](z in Y by key: z.x / z.k)",
+        "for y in Y where y.a < x.a and y.x / y.k <=> g.key union sng(y.k)",
+        "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a and y.x / y.k <=> g.key union sng(y.k)",
+    ),
     "all that it reads is equated": ("for x in X", "for y in Y where y.x = x.k and y.a = x.a union sng(y.k)", ""),
     "no more than its key": ("for x in X", "for y in flatten(sng(x.xs)) where y.a < x.k union sng(y.k)", ""),
     "nothing tells which row": ("for x in X", "for y in Y where y.a < x.a union sng(y.k)", ""),

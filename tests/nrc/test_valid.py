@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from support.between import KEYS, NAMES, conditions, rows
+from support.between import KEYS, NAMES, ROWS, conditions, rows
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
@@ -19,7 +19,7 @@ from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Expr, For, Group, Neg, Plus
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import LONG, Base, Record
+from ripplenest.nrc.types import LONG, Bag, Base, Record
 from ripplenest.nrc.walk import canonical, nodes, unique_binders
 
 COUNTS: Counter[str] = Counter()
@@ -80,19 +80,24 @@ def failing(c: Choices) -> str:
 
 
 def folding(c: Choices) -> str:
-    """What can fail is asked by who folds rows that are valid: of all of them, or of those of a row around them; of a
-    clock inside, or around it all."""
+    """What can fail is asked by who folds rows that are valid: of all of them, or of those of a row around them, or in
+    its bag; of a clock inside, or around it all."""
     clock, found = "for k in K where k.id = 1 union ", f"for _ in p({conditions(c)}) union "
     by = f"{c.pick(FAILS)}".replace("s.", "x.")
     beside = ("s.u = r.i", "4 / s.u = r.j", "r.u / 1 < k.n")
     some = c.pick(("", "", *(f"for _ in p({asked}) union " for asked in beside)))
     is_told = c.one_in(2) or ("r." in some and "k." in some)
-    rows = f"{'' if is_told else clock}for s in S union {found}{some}sng({c.pick(('s', 's', '⟨u: s.u, i: s.i⟩'))})"
+    (row, source), kept = c.pick((("r in S", "S"), ("r in T", "r.ss"))), c.pick(("s", "s", "⟨u: s.u, i: s.i⟩"))
+    rows = f"{'' if is_told else clock}for s in {source} union {found}{some}sng({kept})"
     own = c.pick((f"by b: {by} of n: count()", f"by u: x.u of n: sum({by})", f"of n: sum({by})", "of n: count()"))
     kind = "group" if own.startswith("by") else "fold"
-    around = f"{clock if is_told else ''}for r in S union "
+    around = f"{clock if is_told else ''}for {row} union "
     head = c.pick(("⟨u: r.u, n: f.n⟩", "⟨u: r.u, n: f.n * 4611686018427387904⟩"))
     return f"{around}for f in {kind}[f](x in ({rows}) {own}) union sng({head})"
+
+
+T = Record((("u", LONG), ("i", LONG), ("j", LONG), ("ss", Bag(ROWS["S"]))))
+WITH_BAGS = Environment({**ROWS, "T": T})
 
 
 def taken_back(e: Expr) -> bool:
@@ -125,10 +130,18 @@ def value(e: Expr, db: dict[str, BagValue]) -> BagValue | None:
         return None
 
 
-@law(lambda c: (c.pick((failing, folding))(c), rows(c)), examples=many(1000, 20_000))
+def with_bags(c: Choices) -> dict[str, BagValue]:
+    """Rows of S, and T whose rows have some of them in a bag."""
+    found = rows(c)
+    some = [BagValue.of(s for s, _ in found["S"] if c.one_in(2)) for _ in range(3)]
+    each = ((("u", u), ("i", c.number(4)), ("j", c.number(4)), ("ss", ss)) for u, ss in enumerate(some))
+    return {**found, "T": BagValue.of(each)}
+
+
+@law(lambda c: (c.pick((failing, folding))(c), with_bags(c)), examples=many(1000, 20_000))
 def test_what_is_valid_is_set_aside(case: tuple[str, dict[str, BagValue]]) -> None:
     """Nothing fails of rows that are not valid, and what fails of others does."""
-    e = unique_binders(parse_expr(case[0], NAMES))
+    e = unique_binders(parse_expr(case[0], WITH_BAGS))
     found = aside(e, KEYS)
     split = valid(found, KEYS)
     assert check(split) == check(found) == check(e)
@@ -138,6 +151,7 @@ def test_what_is_valid_is_set_aside(case: tuple[str, dict[str, BagValue]]) -> No
     ASIDE["rows"] += found is not e and bool(meant)
     ASIDE["split"] += found is not e and split is not found
     ASIDE["by groups"] += found is not e and "fold[f]" in case[0]
+    ASIDE["of bags"] += found is not e and " in r.ss" in case[0]
     ASIDE["around"] += found is not e and " r in S" in case[0] and case[0].startswith("for k")
     assert not taken_back(split)
 
