@@ -3,11 +3,11 @@
     for x in R union C[sng_ι(e)]  ⟶  for x in R union C[sng_ι(for y in R where y.k = x.k union e[y/x])]
 
 where k is the key of R and e tells which row x is (``keyed.py``): it equates x.k with columns that it reads, or what
-it computes of them, or reads an inner bag of x. If it reads more of x, with which it equates nothing, as a threshold or when a window begins, this
-would be part of the label, and a new one would move the bag, whole, to a new label. There is one such y, x itself, so
-both are the same bag; but the label is made of x.k alone, and of the bag change the rows that differ. It needs no
-domain, either. R may be the inner bag of a row. So it is with groups, and with the first rows in an order, whose
-places are labels, too.
+it computes of them, or reads an inner bag of x. If it reads more of x, with which it equates nothing, as a threshold or
+when a window begins, this would be part of the label, and a new one would move the bag, whole, to a new label. There is
+one such y, x itself, so both are the same bag; but the label is made of x.k alone, and of the bag change the rows that
+differ. It needs no domain, either. R may be the inner bag of a row. So it is with groups, and with the first rows in an
+order, whose places are labels, too.
 
 Where e can fail, what is true of x where the bag is made is asked of y, too: x may be a row for which no bag is made.
 What can fail itself is asked if e can fail otherwise than by growing too large: the bag then hears of what it reads.
