@@ -109,7 +109,7 @@ def summed(
     try:
         results = _joined(joiner, tasks, targets)
     except EvaluationError as error:
-        raise _placed(_in_words(error, tasks, plan), joiner, tasks, targets) from None
+        raise _placed(_in_words(error, joiner, tasks, targets, plan), joiner, tasks, targets) from None
     for own, more in ((spent.jobs, results.jobs), (spent.read, results.read), (spent.here, results.here)):
         own.append(more)
     return [(evolve(t, in_pieces=True) if t.name in results.in_pieces else t, results[t.name]) for t in targets]
@@ -125,17 +125,42 @@ def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) ->
         return joiner.join(again, targets)
 
 
-def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> EvaluationError:
+def _in_words(
+    error: EvaluationError, joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], plan: Plan
+) -> EvaluationError:
     """``error`` with what the columns are called that its scalar reads, and of which rows."""
-    scalar = error.about
-    every = (p for p in dict.fromkeys(task.product for task in tasks) if _reads(p, error))
-    found = next((p for p in every if any(scalar in {*within(s)} for s in (*p.head, *p.conditions, *p.times))), None)
-    if isinstance(scalar, Op) and found is not None:
+    products = dict.fromkeys(task.product for task in tasks)
+    every = [p for p in products if _reads(p, error) and _computes(p, error.about)]
+    if len(every) < 2:
+        return _said(error, next(iter(every), None), plan)
+    apart = ((p, _failed(joiner, [task for task in tasks if task.product == p], targets)) for p in every)
+    found = (_said(own, p, plan) for p, own in apart if own is not None and _computes(p, own.about))
+    return next(found, None) or _said(error, None, plan)
+
+
+def _said(error: EvaluationError, found: Product | None, plan: Plan) -> EvaluationError:
+    """``error`` in words, if it is ``found`` which product has no value."""
+    if isinstance(error.about, Op) and found is not None:
         sources = found.sources
-        error.got = written(scalar, lambda c: _called(plan, sources[c.source].table, c.column))
+        error.got = written(error.about, lambda c: _called(plan, sources[c.source].table, c.column))
         error.key = blamed(error, found, plan)
     error.rows = {}  # nobody is shown their values
     return error
+
+
+def _failed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> EvaluationError | None:
+    """What is said of ``tasks`` alone."""
+    made = {task.target for task in tasks}
+    try:
+        _joined(joiner, tasks, [t for t in targets if t.name in made])
+    except EvaluationError as error:
+        return error
+    return None
+
+
+def _computes(p: Product, scalar: object) -> bool:
+    """Whether ``scalar`` is computed by ``p``."""
+    return any(scalar in {*within(s)} for s in (*p.head, *p.conditions, *p.times))
 
 
 def _reads(p: Product, error: EvaluationError) -> bool:
@@ -160,10 +185,7 @@ def _placed(
     if len(views) == 1:
         return error.at(f"view {views[0]}")
     for view in views:
-        own = [t for t in targets if t.view == view]
-        names = {t.name for t in own}
-        try:
-            _joined(joiner, [task for task in tasks if task.target in names], own)
-        except EvaluationError:
+        names = {t.name for t in targets if t.view == view}
+        if _failed(joiner, [task for task in tasks if task.target in names], targets):
             return error.at(f"view {view}")
     return error

@@ -341,3 +341,23 @@ def test_rows_are_told_of_the_product_that_had_them(tmp_path: Path, policy: Any)
         with pytest.raises(errors.EvaluationError, match="long overflow"), db.batch(policy=policy) as b:
             b.insert("L", [Lent(5, 1, 9, -(2**62) - 1)])
         assert db.view("lent").rows() == [{"qty": 2, "least": 10}]
+
+
+@rn.view
+def parts(L: Bag[Lent], M: Bag[Lent]):
+    """Products of rows of other tables that look alike."""
+    return [{"id": x.id, "n": 10 // x.qty} for x in L] + [{"id": y.id, "n": 10 // y.qty} for y in M]
+
+
+@pytest.mark.parametrize("rows", [1, 900])
+def test_rows_are_told_of_their_own_relation(tmp_path: Path, rows: int) -> None:
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("L", Lent, key="id")
+        db.relation("M", Lent, key="id")
+        db.create(parts)
+        for name, other in ("LM", "ML"):
+            with pytest.raises(errors.EvaluationError, match="division by zero") as caught, db.batch() as b:
+                b.insert(name, [*(Lent(i, 1, 9, 2) for i in range(rows)), Lent(1000, 1, 9, 0)])
+                b.insert(other, [Lent(i, 1, 9, 2) for i in range(rows)])
+            assert f"row      {name} id 1000" in str(caught.value) and f"x1 = {name}.qty" in str(caught.value)
+            assert caught.value.where == "view parts"
