@@ -22,6 +22,7 @@ from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, opened, reading
 from ripplenest.delta.groups.fuse import fuse_nested
 from ripplenest.delta.groups.joined import with_joins
+from ripplenest.delta.groups.partial import partial_sites
 from ripplenest.delta.groups.ranking import Ranking
 from ripplenest.delta.groups.same import read_once, read_once_dict
 from ripplenest.delta.groups.shared import shared
@@ -35,7 +36,7 @@ from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.greatest import greatest
-from ripplenest.nrc.rewriting.normal import definitions, is_partial, normal, term
+from ripplenest.nrc.rewriting.normal import definitions, normal, term
 from ripplenest.nrc.rewriting.once import once
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rewritten import rewritten
@@ -265,7 +266,7 @@ def _unordered(
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
     readers = [flat, *tables, *groups]
     asked = [c for c in cuts if kept[c.definition.site.name].domain or tops.has_edge(c)]
-    domains += [_places(view, c, readers, apart) for c in asked]
+    domains += [_places(view, c, readers, apart, partial_sites(cuts, sites)) for c in asked]
     domains += [
         tops.places(c, domain_name(view, c.name), domain_name(view, c.definition.site.name))
         for c in cuts
@@ -278,7 +279,7 @@ def _unordered(
 def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, options: Options) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
-    held_only = must_be_held(tuple(bodies.values()), asked_first(h))
+    held_only = must_be_held(tuple(bodies.values()), asked_first(h), partial_sites(cuts, sites))
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
         known = [c for c in cuts if c.definition.site.name in kept]
@@ -316,9 +317,11 @@ def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
     return tops.all_rows(c, kept), tops.first_rows(c, domain_name(view, c.name))
 
 
-def _places(view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[str]) -> Map:
+def _places(
+    view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[str], failing: Collection[str]
+) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
-    fails = is_partial(c.definition.body)
+    fails = c.definition.site.name in failing
     name = domain_name(view, c.name)
     asked = (places_asked(p, c.site, fails, name not in apart) for m in readers for p in m.products)
     products = tuple(chain.from_iterable(asked))

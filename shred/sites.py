@@ -104,9 +104,12 @@ def keep(
     return KeptDictionary(entries, False, why)
 
 
-def must_be_held(sites: Sequence[Definition], always: frozenset[str] = frozenset()) -> dict[str, str]:
+def must_be_held(
+    sites: Sequence[Definition], always: frozenset[str] = frozenset(), partial: frozenset[str] = frozenset()
+) -> dict[str, str]:
     """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can.
-    Not so where it is ``always`` in use, and what is evaluated there anyway fails nowhere else.
+    Not so where it is ``always`` in use, and what is evaluated there anyway fails nowhere else. What is ``partial`` may
+    ask groups that fail for others.
 
     Law: with domains for these, a definition that can fail is evaluated for the labels that rows of the view hold, at
     every depth, and for no others.
@@ -120,6 +123,8 @@ def must_be_held(sites: Sequence[Definition], always: frozenset[str] = frozenset
         if names:
             can_fail = f"because it can fail: {', '.join(names)}"
             found[s.site.name] = f"it must not be evaluated for labels that nobody holds, {can_fail}"
+        elif s.site.name in partial:
+            found[s.site.name] = "it must not ask for labels that nobody holds, because a group that it reads can fail"
     held = {s.site.name: _labels_held(s) for s in sites}
     while more := {name: held[name] & found.keys() for name in held.keys() - found.keys() if held[name] & found.keys()}:
         for name in sorted(more):

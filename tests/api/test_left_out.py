@@ -273,3 +273,131 @@ def test_what_a_total_decides_is_worked_out_all_the_same() -> None:
     assert decided([Row(1, 0, [])]) == [{"id": 1, "s": 0}]
     with pytest.raises(errors.EvaluationError, match="division by zero"):
         decided([Row(1, 0, [3])])
+
+
+@rn.record
+class Item:
+    line: int
+    f: int
+
+
+@rn.record
+class Order:
+    no: int
+    items: Bag[Item]
+
+
+@rn.record
+class Contract:
+    id: int
+    start: int
+    end: int
+    orders: Bag[Order]
+
+
+@rn.record
+class Clock:
+    id: int
+    now: int
+
+
+def at(C, K):
+    """The contracts that are valid."""
+    return [c for k in K if k.id == 1 for c in C if c.start <= k.now and k.now < c.end]
+
+
+@rn.view
+def of_one_level(C: Bag[Contract], K: Bag[Clock]):
+    return [{"c": c.id, "sum": sum(10 // i.f for o in c.orders for i in o.items)} for c in at(C, K)]
+
+
+@rn.view
+def of_two_levels(C: Bag[Contract], K: Bag[Clock]):
+    return [{"c": c.id, "sum": sum(sum(10 // i.f for i in o.items) for o in c.orders)} for c in at(C, K)]
+
+
+@rn.view
+def beside_a_constant(C: Bag[Contract], K: Bag[Clock]):
+    return [
+        {"c": c.id, "sum": sum(sum(10 // i.f for i in o.items) for o in c.orders), "clocks": len(K)}
+        for c in C
+        if c.end > 5
+    ]
+
+
+@rn.view
+def of_a_bag(C: Bag[Contract], K: Bag[Clock]):
+    return [{"c": c.id, "os": [{"no": o.no, "n": sum(10 // i.f for i in o.items)} for o in c.orders]} for c in at(C, K)]
+
+
+@rn.view
+def of_first_rows(C: Bag[Contract], K: Bag[Clock]):
+    return [
+        {"c": c.id, "first": [i.line for o in c.orders for i in rn.top(1, o.items, key=lambda i: 10 // i.f)]}
+        for c in at(C, K)
+    ]
+
+
+@rn.view
+def as_a_condition(C: Bag[Contract], K: Bag[Clock]):
+    return [{"c": c.id, "os": [o.no for o in c.orders if sum(10 // i.f for i in o.items) > 3]} for c in at(C, K)]
+
+
+@rn.view
+def of_groups_inside(C: Bag[Contract], K: Bag[Clock]):
+    return [
+        {
+            "c": c.id,
+            "os": [
+                {"line": line, "n": sum(10 // i.f for i in items)}
+                for o in c.orders
+                for line, items in rn.group_by(o.items, lambda i: i.line)
+            ],
+        }
+        for c in at(C, K)
+    ]
+
+
+@rn.view
+def of_groups_around(C: Bag[Contract], K: Bag[Clock]):
+    return [
+        {"odd": odd, "sum": sum(10 // i.f for c in cs for o in c.orders for i in o.items)}
+        for odd, cs in rn.group_by(at(C, K), lambda c: c.id % 2)
+    ]
+
+
+@rn.view
+def the_greatest(C: Bag[Contract], K: Bag[Clock]):
+    return [
+        {"c": c.id, "most": max((sum(10 // i.f for i in o.items) for o in c.orders), default=0)} for c in at(C, K)
+    ]
+
+
+NESTED = (
+    *(of_one_level, of_two_levels, beside_a_constant, of_a_bag, of_first_rows, as_a_condition, of_groups_inside),
+    *(of_groups_around, the_greatest),
+)
+
+
+@pytest.mark.parametrize("view", NESTED, ids=lambda view: view.name)
+def test_no_level_is_worked_out_of_what_is_left_out(view: rn.View, tmp_path: Path) -> None:
+    """Neither when a view is made, nor when it comes; and what comes to be valid fails."""
+    valid, ended = Contract(1, 5, 9, [Order(1, [Item(1, 3)])]), Contract(3, 1, 3, [Order(1, [Item(1, 0)])])
+    others = [Contract(2, 1, 3, [Order(1, [])]), Contract(5, 1, 3, [Order(1, [Item(1, 0)])])]
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Contract, key="id", keys={"orders": "no", "orders.items": "line"})
+        db.relation("K", Clock, key="id")
+        db.load("C", [valid, ended])
+        db.load("K", [Clock(1, 6)])
+        db.create(view)
+        with db.batch(policy="incremental") as b:
+            b.insert("C", others)
+            b.upsert("K", [Clock(1, 7)])
+        assert db.view(view.name).rows() == view(db.relation("C").rows(), db.relation("K").rows())
+        assert db.view(view.name).rows() and db.verify(deep=True).ok
+        with pytest.raises(errors.EvaluationError, match="division by zero"), db.batch() as b:
+            b.upsert("K", [Clock(1, 2)])
+            b.at("C", id=3).set(end=8)
+        with db.batch(policy="incremental") as b:
+            b.upsert("K", [Clock(1, 9)])
+        assert db.view(view.name).rows() == view(db.relation("C").rows(), db.relation("K").rows())
