@@ -91,6 +91,11 @@ def _grows(c: Comprehension) -> bool:
     return any(r.grows for j in joins(c) for r in j.reads())
 
 
+def _lies_between(c: Comprehension) -> bool:
+    """Whether rows of a table are found by two values between which they lie, and by nothing else."""
+    return any(len(r.ends) == 2 and not r.keys for j in joins(c) for r in j.reads())
+
+
 def _decide(
     candidate: Candidate, sizes: Mapping[str, float], keys: Keys, grouped: Collection[str]
 ) -> tuple[bool, str]:
@@ -103,6 +108,8 @@ def _decide(
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     if candidate.is_looked_up and any(_grows(use.before) for use in candidate.uses):
         return True, "its rows are found by what is computed of them, where else all would be read"
+    if candidate.is_looked_up and any(_lies_between(u.before) and not _lies_between(u.after) for u in candidate.uses):
+        return True, "its rows are found by what is computed of them, where else all between two values would be read"
     with_map = {**sizes, candidate.map.name: max(held, 1)}
     saved = sum(_work(use.before, sizes, keys) - sums * _work(use.after, with_map, keys) for use in candidate.uses)
     upkeep = sums * sum(_work(c, sizes, keys) + summed * _estimate(c, sizes, keys).out for c in candidate.upkeep)

@@ -22,7 +22,6 @@ from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, opened, reading
 from ripplenest.delta.groups.fuse import fuse_nested
 from ripplenest.delta.groups.joined import with_joins
-from ripplenest.delta.groups.partial import partial_sites
 from ripplenest.delta.groups.ranking import Ranking
 from ripplenest.delta.groups.same import read_once, read_once_dict
 from ripplenest.delta.groups.shared import shared
@@ -36,7 +35,7 @@ from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting.exact import exact
 from ripplenest.nrc.rewriting.greatest import greatest
-from ripplenest.nrc.rewriting.normal import definitions, normal, term
+from ripplenest.nrc.rewriting.normal import definitions, is_partial, normal, term
 from ripplenest.nrc.rewriting.once import once
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rewritten import rewritten
@@ -47,6 +46,7 @@ from ripplenest.nrc.syntax import (
     DictLit,
     Elem,
     Expr,
+    GroupRel,
     Keys,
     Proj,
     Query,
@@ -59,7 +59,7 @@ from ripplenest.nrc.walk import nodes
 from ripplenest.shred.always import asked_first
 from ripplenest.shred.contexts import dictionaries, parts_of
 from ripplenest.shred.domains import domain_row, labels_made, places_asked
-from ripplenest.shred.sites import KeptDictionary, defined, keep, must_be_held
+from ripplenest.shred.sites import Definition, KeptDictionary, defined, keep, must_be_held, partial_sites
 from ripplenest.shred.terms import Shredded, shred
 
 Sizes = tuple[tuple[str, int], ...]
@@ -266,7 +266,7 @@ def _unordered(
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
     readers = [flat, *tables, *groups]
     asked = [c for c in cuts if kept[c.definition.site.name].domain or tops.has_edge(c)]
-    domains += [_places(view, c, readers, apart, partial_sites(cuts, sites)) for c in asked]
+    domains += [_places(view, c, kept[c.definition.site.name], readers, apart) for c in asked]
     domains += [
         tops.places(c, domain_name(view, c.name), domain_name(view, c.definition.site.name))
         for c in cuts
@@ -279,15 +279,25 @@ def _unordered(
 def _kept(view: str, h: Expr, sites: Sites, cuts: Groups, options: Options) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
-    held_only = must_be_held(tuple(bodies.values()), asked_first(h), partial_sites(cuts, sites))
+    every, always = tuple(bodies.values()), asked_first(h)
+    gaps = partial_sites(every, always, _read(cuts, every))
+    held_only = must_be_held(every, always, gaps)
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
         known = [c for c in cuts if c.definition.site.name in kept]
         whole = frozenset(c.name for c in known if not kept[c.definition.site.name].domain and not tops.has_edge(c))
         places = whole if cuts else None
         name, why = domain_name(view, site), held_only.get(site)
-        kept[site] = keep(d, name, options.force_domain, why, places, partial(paired, keys=options.unique))
+        found = keep(d, name, options.force_domain, why, places, partial(paired, keys=options.unique))
+        kept[site] = evolve(found, partial=site in gaps or is_partial(d.d.body))
     return kept
+
+
+def _read(cuts: Groups, sites: Sequence[Definition]) -> dict[str, set[str]]:
+    """By site the sites of the groups that its definition reads."""
+    of = {c.name: c.definition.site.name for c in cuts}
+    every = {s.site.name: (n for n in nodes(s.d.body) if isinstance(n, GroupRel)) for s in sites}
+    return {site: {of[n.name] for n in read if n.name in of} for site, read in every.items()}
 
 
 def _inner_last(passing: list[Map]) -> list[Map]:
@@ -318,12 +328,11 @@ def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
 
 
 def _places(
-    view: str, c: Cut | Ranking, readers: list[Map], apart: Collection[str], failing: Collection[str]
+    view: str, c: Cut | Ranking, kept: KeptDictionary, readers: list[Map], apart: Collection[str]
 ) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
-    fails = c.definition.site.name in failing
     name = domain_name(view, c.name)
-    asked = (places_asked(p, c.site, fails, name not in apart) for m in readers for p in m.products)
+    asked = (places_asked(p, c.site, kept.partial, name not in apart) for m in readers for p in m.products)
     products = tuple(chain.from_iterable(asked))
     row = domain_row(c.site)
     why = f"the places of {c.name} in use"

@@ -20,10 +20,11 @@ is refused exactly where the view has no value afterwards; triggers also ask abo
 The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.rewriting.normal import Comprehension, failing, normal
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
@@ -62,11 +63,13 @@ def defined(d: DictLit) -> Definition:
 
 @frozen
 class KeptDictionary:
-    """The comprehensions that make rows ⟨label, row⟩ of a dictionary, whether they read a domain, and why."""
+    """The comprehensions that make rows ⟨label, row⟩ of a dictionary, whether they read a domain, and why; and whether
+    the dictionary is ``partial``, with no value for some labels."""
 
     products: tuple[Comprehension, ...]
     domain: bool
     why: str
+    partial: bool = False
 
 
 def keep(
@@ -107,29 +110,49 @@ def keep(
 def must_be_held(
     sites: Sequence[Definition], always: frozenset[str] = frozenset(), partial: frozenset[str] = frozenset()
 ) -> dict[str, str]:
-    """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can.
-    Not so where it is ``always`` in use, and what is evaluated there anyway fails nowhere else. What is ``partial`` may
-    ask groups that fail for others.
+    """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can,
+    or a ``partial`` one that it reads. Not so where it is ``always`` in use, and what is evaluated there anyway fails
+    nowhere else.
 
     Law: with domains for these, a definition that can fail is evaluated for the labels that rows of the view hold, at
     every depth, and for no others.
     """
     found: dict[str, str] = {}
-    anyway = evaluated(sites, always)
-    for s in (s for s in sites if s.site.name not in always):
-        every = ((t, c) for c in s.products for t in (c.head, *c.conditions, *c.times))
-        terms = (without(t, c, _types(c, s.d), anyway) for t, c in every)
-        names = sorted({fn for t, types in terms for fn in failing(t, types)})
-        if names:
-            can_fail = f"because it can fail: {', '.join(names)}"
-            found[s.site.name] = f"it must not be evaluated for labels that nobody holds, {can_fail}"
-        elif s.site.name in partial:
-            found[s.site.name] = "it must not ask for labels that nobody holds, because a group that it reads can fail"
+    fails = _failing(sites, always)
+    for site in (s.site.name for s in sites if s.site.name in fails.keys() | partial):
+        why = f"it can fail: {', '.join(fails[site])}" if site in fails else "what it reads can fail"
+        found[site] = f"it must not be evaluated for labels that nobody holds, because {why}"
     held = {s.site.name: _labels_held(s) for s in sites}
     while more := {name: held[name] & found.keys() for name in held.keys() - found.keys() if held[name] & found.keys()}:
         for name in sorted(more):
             inner = ", ".join(sorted(more[name]))
             found[name] = f"its rows hold labels whose bags must not be evaluated when nobody holds them: {inner}"
+    return found
+
+
+def partial_sites(
+    sites: Sequence[Definition], always: frozenset[str], reads: Mapping[str, Set[str]]
+) -> frozenset[str]:
+    """Those sites that have no value for some labels, and not because numbers grow too large: they compute what has
+    none, or one that they ``read`` does, as ``sum(sum(10 // i.f | i in o.items) | o in c.orders)`` reads an inner sum.
+
+    What is evaluated anyway, and for what is ``always`` in use, does not count (``must_be_held``).
+    """
+    found = {site for site, names in _failing(sites, always).items() if any(map(has_gaps, names))}
+    while more := {s for s, read in reads.items() if s not in always and read & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _failing(sites: Sequence[Definition], always: frozenset[str]) -> dict[str, list[str]]:
+    """By site the functions in its definition that have no value for some rows, if there are any."""
+    found: dict[str, list[str]] = {}
+    anyway = evaluated(sites, always)
+    for s in (s for s in sites if s.site.name not in always):
+        every = ((t, c) for c in s.products for t in (c.head, *c.conditions, *c.times))
+        terms = (without(t, c, _types(c, s.d), anyway) for t, c in every)
+        if names := sorted({fn for t, types in terms for fn in failing(t, types)}):
+            found[s.site.name] = names
     return found
 
 
