@@ -22,6 +22,8 @@ from ripplenest.nrc.rewriting.equated import Equation, follows
 from ripplenest.nrc.syntax import Call, Elem, Rel, Term, Var
 from ripplenest.nrc.walk import children, nodes, replace_elem
 
+COMPARED = (*SWAPPED, "eq", "ne", "same")
+
 
 @frozen
 class Scan:
@@ -89,7 +91,7 @@ def _kept(j: Join, region: Set[str], moving: Set[str]) -> list[Call]:
         t
         for part in (j.product.head, *j.product.times)
         for t in nodes(part)
-        if isinstance(t, Call) and t.fn in SWAPPED and j.sources(t) & region and j.sources(t) & moving
+        if isinstance(t, Call) and t.fn in COMPARED and j.sources(t) & region and j.sources(t) & moving
     ]
     read = (t for part in (j.product.head, *j.product.times) for t in _outside(part, found))
     return [] if any(j.sources(t) & moving for t in read) else found

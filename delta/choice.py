@@ -10,7 +10,7 @@ Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
+from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all, is_one
 from ripplenest.delta.factor import joined_rows
 from ripplenest.delta.groups.near import tells_moved, tells_near
 from ripplenest.delta.materialize import Candidate, Decide
@@ -50,7 +50,7 @@ def by_cost(
     sizes = sizes_of(every, parts, rows, changes, keys)
     groups = frozenset(m.name for m in every if m.kind is MapKind.GROUP)
     grouped = frozenset(joined_rows(c) for m in every if m.name in groups for c in m.products if len(c.generators) > 1)
-    return lambda candidate: _told(candidate, groups) or _decide(candidate, sizes, keys, grouped)
+    return lambda candidate: _told(candidate, groups, keys) or _decide(candidate, sizes, keys, grouped)
 
 
 def sizes_of(
@@ -73,17 +73,28 @@ def sizes_of(
     return sizes
 
 
-def _told(candidate: Candidate, groups: Collection[str]) -> tuple[bool, str] | None:
-    """A map that only totals would read which are told by those near them is not kept, nor one of rows that are read
-    as far as a value moves, but where they are found by what is computed of them, nor one that would be read whole
-    where what it is made of is not: maps are in no order."""
+def _told(candidate: Candidate, groups: Collection[str], keys: Keys) -> tuple[bool, str] | None:
+    """A map is not kept that only totals would read which are told by those near them, nor one of rows that are read
+    as far as a value moves, but where they are found by what is computed of them, nor of one row, as of a clock, nor
+    one that would be read whole where what it is made of is not: maps are in no order."""
     if all(use.map in groups and tells_near(use.before, use.part) for use in candidate.uses):
         return False, "what a place comes to is told by the one near it, and the rows between"
     if not candidate.is_looked_up and all(tells_moved(use.before, use.part) for use in candidate.uses):
         return False, "what lies between a value and the one that it was is read in order"
-    if any(_grows(use.after) and not _grows(use.before) for use in candidate.uses):
+    if _is_one_row(candidate.map.products[0], keys):
+        return False, "it would be one row, which its key finds"
+    in_order = (u for u in candidate.uses if not _grows(u.before) or tells_moved(u.before, u.part))
+    if any(_grows(use.after) for use in in_order):
         return False, "what lies between two values is read in order, and all of the map would be"
     return None
+
+
+def _is_one_row(c: Comprehension, keys: Keys) -> bool:
+    """Whether constants tell the only row of which it is made."""
+    if len(c.generators) > 1:
+        return False
+    reads = [r for j in joins(c) for r in j.reads()]
+    return all(is_one(r.rel, frozenset(e.column for e in r.equated if e.constant), keys) for r in reads)
 
 
 def _grows(c: Comprehension) -> bool:

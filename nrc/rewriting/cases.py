@@ -6,10 +6,11 @@
 where c compares a value of a row with a row that constants alone tell, as a clock is, or with a total that is one
 value for all rows, and t reads nothing else of that: ``{"id": x.id, "overdue": x.due < k.now}``, ``c.n > avg(…)``. As
 a value it would be asked again of all rows whenever the clock moves. As a condition it says where rows lie, and only
-those become others that lie between the old value and the new one. It must have a value also where nobody asks for it,
-as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared with the same is compared in one way then, so that what
-others imply is left out, and of thresholds of one column no cases are made that exclude each other. So with a choice of
-values that is compared, as where rows are of a class, or of the class of a group:
+those become others that lie between the old value and the new one. So does ``x.due = k.now``, of which others are less
+or more. It must have a value also where nobody asks for it, as in ``a if x.n > 0 else x.v < k.n / k.m``. What is
+compared with the same is compared in one way then, so that what others imply is left out, and of thresholds of one
+column no cases are made that exclude each other. So with a choice of values that is compared, as where rows are of a
+class, or of the class of a group:
 
     p(if c then t else u = v)  ⟶  p(c and t = v) ⊎ p(not c and u = v) ⊎ p(c is NULL and u = v)
 
@@ -35,19 +36,29 @@ from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.alternatives import opened
 from ripplenest.nrc.rewriting.bands import SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.disjoint import disjuncts
-from ripplenest.nrc.rewriting.gaps import as_difference, gap
+from ripplenest.nrc.rewriting.gaps import as_difference, gap, needed
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, folded, is_sure, not_true, where
 from ripplenest.nrc.rewriting.sharing import looked_up, shared
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.rewriting.truths import CASES, Case, cases, is_null, said, told, truth
+from ripplenest.nrc.rewriting.truths import CASES, SAME, Case, cases, is_null, said, told, truth
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Proj, Sng, Term, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, may_be_null
-from ripplenest.nrc.walk import at_sites, canonical, free_vars, nodes, read_by, rebuild, replace_elem, replace_part
+from ripplenest.nrc.types import BOOL, Base, may_be_null
+from ripplenest.nrc.walk import (
+    at_sites,
+    canonical,
+    free_vars,
+    nodes,
+    read_by,
+    rebuild,
+    replace_elem,
+    replace_part,
+)
 
 LIMITED = 8  # cases by what rows look up, as of two limits that may be NULL: all are asked of each row that comes
 EQUAL = ("eq", "ne", "same")
+ORDERED = ("int", "long", "decimal", "string", "date", "timestamp")
 CHOICES = ("if", "and", "or", "not", "coalesce", *SWAPPED)
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
 
@@ -64,10 +75,14 @@ def _has_values(n: Term) -> bool:
     """Whether what is made, or what a group is by, has values that say how something is compared."""
     match n:
         case Sng(head):
-            return any(_comparisons(head))
+            return _compares(head)
         case Group(keys=tuple() as keys):
-            return any(any(_comparisons(t)) for _, t in keys)
+            return any(_compares(t) for _, t in keys)
     return False
+
+
+def _compares(t: Elem) -> bool:
+    return any(isinstance(n, Call) and n.fn in (*SWAPPED, *SAME) for n in nodes(t))
 
 
 def _comparisons(t: Elem) -> Iterator[Call]:
@@ -107,7 +122,7 @@ def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
 def _by_rows(g: Group, around: Around, pairs: set[Pair]) -> Group | None:
     """A group by what rows have, where its keys compare them with what is around it, if rows are made in cases then."""
     by = {f"key{i}": t for i, (_, t) in enumerate(g.keys or ())}
-    if not any(free_vars(t) - {g.var} for t in by.values()) or not any(any(_comparisons(t)) for t in by.values()):
+    if not any(free_vars(t) - {g.var} for t in by.values()) or not any(map(_compares, by.values())):
         return None
 
     def row(head: Elem) -> Elem:
@@ -145,7 +160,8 @@ def _chosen(e: Term) -> list[Elem]:
 def _cases_of(values: Sequence[Elem], asked: Sequence[Elem], around: Around) -> list[Case] | None:
     """The cases of what moves in ``values``, as far as it is ``asked`` for: None where nothing does, or where more is
     read of it."""
-    found = [c for c in dict.fromkeys(n for t in values for n in _comparisons(t)) if _splits(c, around)]
+    every = dict.fromkeys(n for t in values for n in nodes(t) if isinstance(n, Call))
+    found = [c for c in every if (c.fn in SWAPPED and _splits(c, around)) or (c.fn in SAME and _is_met(c, around))]
     rest = [reduce(lambda t, c: replace_part(t, c, truth(c, None, around)), found, t) for t in values]
     limits = looked_up(around) - _moving(around)
     if not found or any(free_vars(t) & _moving(around) for t in rest):
@@ -237,6 +253,14 @@ def _splits(c: Call, around: Around) -> bool:
     return is_sure(as_difference(c))
 
 
+def _is_met(c: Call, around: Around) -> bool:
+    """Whether ``c`` asks if a value of a row is what moves, of which it is less or more if both are there and it is
+    not."""
+    types = [elem_type(t, around.types) for t in c.args if free_vars(t) <= around.types.keys()]
+    is_ordered = len(types) == 2 and all(isinstance(t, Base) and t.kind in ORDERED for t in types)
+    return is_ordered and not free_vars(c) & looked_up(around) - around.moving and _splits(c, around)
+
+
 def _is_limited(own: Sequence[Elem], others: Sequence[Elem], around: Around) -> bool:
     """Whether a column of one row is compared with those of rows that are looked up by it."""
     limits = looked_up(around)
@@ -262,4 +286,6 @@ def _moving(around: Around) -> AbstractSet[str]:
 
 
 def _case(head: Elem, case: Case, around: Around) -> Expr:
-    return where(said(case), Sng(folded(told(head, case, around))))
+    asked = needed(said(case), is_sure)
+    assert asked is not None, "cases are possible"
+    return where(asked, Sng(folded(told(head, case, around))))

@@ -79,21 +79,32 @@ def _moved(t: Elem) -> tuple[Elem, int]:
 def needed(conditions: Sequence[Elem], is_sure: Callable[[Elem], bool]) -> list[Elem] | None:
     """``conditions`` without those that others imply; None where two exclude each other. Only of comparisons of which
     it is sure that they have a value."""
-    compared = dict.fromkeys(c for c in conditions if isinstance(c, Call) and c.fn in SWAPPED)
+    compared = dict.fromkeys(c for c in conditions if isinstance(c, Call) and c.fn in (*SWAPPED, "eq"))
     if len(compared) < 2:
         return [*conditions]
-    known = [(c, g) for c in compared if (g := gap(c)) is not None and is_sure(c)]
+    known = [(c, g) for c in compared if is_sure(c) for g in _gaps(c)]
     if any(a.excludes(b) for _, a in known for _, b in known):
         return None
     implied = set(_implied(known))
     return [c for c in conditions if c not in implied]
 
 
+def _gaps(c: Call) -> list[Gap]:
+    """What ``c`` says of two values; what is the same is neither less nor more."""
+    said = [Call(fn, c.args) for fn in ("le", "ge")] if c.fn == "eq" else [c]
+    return [g for t in said if (g := gap(t)) is not None]
+
+
 def _implied(known: Sequence[tuple[Elem, Gap]]) -> Iterator[Elem]:
     for i, (c, g) in enumerate(known):
         others = ((j, other) for j, (_, other) in enumerate(known) if j != i and other.implies(g))
-        if any(j < i or not g.implies(other) for j, other in others):
+        if not _is_same(c) and any(j < i or not g.implies(other) for j, other in others):
             yield c
+
+
+def _is_same(c: Elem) -> bool:
+    """An equality finds rows; others beside it are left out."""
+    return isinstance(c, Call) and c.fn == "eq"
 
 
 def as_difference(cond: Elem) -> Elem:

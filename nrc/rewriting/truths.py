@@ -14,6 +14,7 @@ from ripplenest.nrc.types import BOOL, Base, may_be_null
 from ripplenest.nrc.walk import nodes, replace_part
 
 CASES = 12  # that a row may be in: more make more products than reading the rows again costs
+SAME = ("eq", "ne")
 MAYBE = Base("bool", True)
 Value = tuple[bool | None, tuple[Elem, ...]]  # of a comparison, and the conditions that say so
 Case = tuple[tuple[Call, bool | None, tuple[Elem, ...]], ...]  # what each comparison is, and where
@@ -69,15 +70,23 @@ def untrue(c: Call, around: Around) -> list[tuple[Elem, ...]]:
 
 def _values(c: Call, around: Around) -> list[Value]:
     """What ``c`` can be, and where it is: no two at once, and one of them anywhere."""
-    said = as_difference(c)
-    assert isinstance(said, Call)
-    found: list[Value] = [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
+    found = _sides(c)
     there: tuple[Elem, ...] = ()
     for p in (p for a in c.args for p in operands(a) if may_be_null(elem_type(p, around.types))):
         absent = Call("is_null", (uncast(p),))
         found.append((None, (*there, absent)))
         there = (*there, Call("not", (absent,)))
     return found
+
+
+def _sides(c: Call) -> list[Value]:
+    """The same, of values that are there: what is not the same is less, or more."""
+    if c.fn in SAME:
+        apart: list[Value] = [(c.fn == "ne", (as_difference(Call(fn, c.args)),)) for fn in ("lt", "gt")]
+        return [(c.fn == "eq", (Call("eq", c.args),)), *apart]
+    said = as_difference(c)
+    assert isinstance(said, Call)
+    return [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
 
 
 def said(case: Case) -> list[Elem]:

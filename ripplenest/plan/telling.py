@@ -15,7 +15,7 @@ def telling(program: TriggerProgram) -> dict[str, dict[int, str]]:
     relations, keys = program.relations, dict(program.keys)
     bags = (d for name, row in relations for d in stored_dictionaries(row, Place.of(name, row, program.keys, ())))
     labels = {d.name: tuple(f"label.{name}" for name, _ in d.params) for d in bags}
-    unique = {part: tuple(c.removeprefix("row.") for c in own) for part, own in program.unique}
+    unique = {name: own for name, own in program.unique if name in dict(relations)}
     return {
         part: dict(_told(columns(row), (*labels.get(part, ()), *keys.get(part, ()), *unique.get(part, ()))))
         for part, row in stored_rows(relations, program.keys).items()

@@ -105,7 +105,21 @@ def ages(F: Bag[Firm], K: Bag[Clock]):
     return {b.age for b in aged(F, K)}
 
 
-VIEWS = (by_age, whose_age, known_ages, of_each, ages)
+@rn.view
+def on_the_day(F: Bag[Firm], K: Bag[Clock]):
+    """By what is the same: of values, and of a class between others."""
+    return [
+        {
+            "id": f.id,
+            "today": b.due == k.now,
+            "other": b.at != k.now,
+            "state": "late" if b.due < k.now else "today" if b.due == k.now else "to come",
+        }
+        for k in K if k.id == 1 for f in F for b in f.bills
+    ]  # fmt: skip
+
+
+VIEWS = (by_age, whose_age, known_ages, of_each, ages, on_the_day)
 COUNTS: Counter[str] = Counter()
 
 

@@ -42,7 +42,7 @@ COUNTS: Counter[str] = Counter()
 
 def compared(c: Choices, x: str) -> str:
     """A value of a row with the clock, with a total of all rows, and with what is neither."""
-    op, n = c.pick(("<", "<=", ">", ">=")), c.number(4) - 1
+    op, n = c.pick(("<", "<=", ">", ">=", "=", "!=")), c.number(4) - 1
     values = [
         (f"{x}.v", "k.at"),
         (f"{x}.w", f"k.at - {n}"),
@@ -236,7 +236,12 @@ CASES = {
     "what is asked of rows": (
         "for s in fold[s](x in (for f in E union sng(f.v < k.at)) of s: any(x)) union sng(s.s)", "",
     ),
-    "what is the same": ("sng(⟨o: e.v = k.at⟩)", ""),
+    "what is the same": (
+        "sng(⟨o: e.v = k.at⟩)",
+        "((for _ in p(e.v = k.at) union sng(⟨o: true⟩)) + (for _ in p(e.v < k.at) union sng(⟨o: false⟩)) + "
+        "(for _ in p(e.v > k.at) union sng(⟨o: false⟩)))",
+    ),
+    "what is the same as a double": (f"{ALL} union sng(⟨o: to_double(e.v) = m.a⟩)", ""),
     "what is computed": ("sng(⟨o: e.v + e.u < k.at⟩)", ""),
     "as far as the row says": ("sng(⟨o: micros_between(k.now, e.t) < e.v⟩)", ""),
     "a row beside the clock": ("for d in E union sng(⟨o: e.v < d.v + k.at⟩)", ""),
