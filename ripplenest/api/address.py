@@ -101,7 +101,8 @@ class Rows(_Chained):
         for name in fields:
             if name not in known:
                 what = "a field of the key is not set" if name in key else "fields without bags are set"
-                raise UnknownName(what, where=a.path, got=name, possible=self._instead(name) or known)
+                moved = ["delete_key and insert, by which a row gets another key"] if name in key else []
+                raise UnknownName(what, where=a.path, got=name, possible=self._instead(name) or [*known, *moved])
         table = a.table("set", fields.values())
         typed = {n: to_field(v, known[n], f"set {a.path}.{n}") for n, v in sorted(fields.items())}
         if table is not None:

@@ -271,6 +271,7 @@ def test_what_cannot_be_sorted_is_refused_with_what_can() -> None:
         return sorted(C, desc=True)
 
     assert "whose rows do not hold what they are sorted by" in of(through)
+    assert "`[... for x in sorted(xs, key=...)[:n]]`" in of(through)
     assert "rows are sorted by what they show" in of(computed)
     assert "sorted with the keyword desc" in of(word)
     with pytest.raises(QueryError, match="sorted by base values"):

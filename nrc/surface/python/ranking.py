@@ -67,7 +67,8 @@ def order_of(
 def _check_not_sorted(node: ast.expr, scope: Scope) -> None:
     if _is_sorting(_called(node, scope)):
         what = "a comprehension over sorted(...) whose rows do not hold what they are sorted by"
-        raise hints.unsupported(what, "`sorted([... for x in xs], key=...)` by a field of the rows that it makes")
+        every = "`sorted([... for x in xs], key=...)` by a field of the rows that it makes"
+        raise hints.unsupported(what, f"{every}; of the first n rows `[... for x in sorted(xs, key=...)[:n]]`")
 
 
 def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
