@@ -98,6 +98,14 @@ def is_one(rel: Rel, columns: frozenset[str], keys: Keys) -> bool:
     return _Tables({}, keys).is_one(rel, columns)
 
 
+def is_one_row(c: Comprehension, keys: Keys) -> bool:
+    """Whether constants tell the only row of which ``c`` is made."""
+    if len(c.generators) > 1:
+        return False
+    reads = [r for j in joins(c) for r in j.reads()]
+    return all(is_one(r.rel, frozenset(e.column for e in r.equated if e.constant), keys) for r in reads)
+
+
 def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
     """How many rows one key of the probe ``r`` of ``j`` finds. Raises UnknownName on a table without a cardinality."""
     return _Tables(rows, {}).fan_out(r.rel, r.keys, dict(j.product.generators))

@@ -10,7 +10,7 @@ Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all, is_one
+from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all, is_one_row
 from ripplenest.delta.factor import joined_rows
 from ripplenest.delta.groups.near import tells_moved, tells_near
 from ripplenest.delta.materialize import Candidate, Decide
@@ -81,20 +81,12 @@ def _told(candidate: Candidate, groups: Collection[str], keys: Keys) -> tuple[bo
         return False, "what a place comes to is told by the one near it, and the rows between"
     if not candidate.is_looked_up and all(tells_moved(use.before, use.part) for use in candidate.uses):
         return False, "what lies between a value and the one that it was is read in order"
-    if _is_one_row(candidate.map.products[0], keys):
+    if is_one_row(candidate.map.products[0], keys):
         return False, "it would be one row, which its key finds"
     in_order = (u for u in candidate.uses if not _grows(u.before) or tells_moved(u.before, u.part))
     if any(_grows(use.after) for use in in_order):
         return False, "what lies between two values is read in order, and all of the map would be"
     return None
-
-
-def _is_one_row(c: Comprehension, keys: Keys) -> bool:
-    """Whether constants tell the only row of which it is made."""
-    if len(c.generators) > 1:
-        return False
-    reads = [r for j in joins(c) for r in j.reads()]
-    return all(is_one(r.rel, frozenset(e.column for e in r.equated if e.constant), keys) for r in reads)
 
 
 def _grows(c: Comprehension) -> bool:

@@ -7,6 +7,7 @@ from attrs import frozen
 
 from ripplenest.cost.called import Called
 from ripplenest.cost.domains import BagCost
+from ripplenest.cost.estimate import is_one_row
 from ripplenest.cost.interpret import Sizes, cost
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.cost.verdict import Finding, Verdict, verdict
@@ -143,12 +144,15 @@ def _called(program: TriggerProgram) -> Called:
     asked = {name: places[site] for name, site in sites.items() if site in places}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     shown = {name: cut.shown_of for name, cut in groups.items()}
-    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m))
+    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m, unique))
     return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown, fixed=fixed)
 
 
-def _is_few(m: Map) -> bool:
-    """Whether it holds the first rows of one place, of which there are no more however many there are of others."""
+def _is_few(m: Map, unique: Mapping[str, frozenset[str]]) -> bool:
+    """Whether it holds the first rows of one place, of which there are no more however many there are of others, or
+    what is made of a row that constants tell."""
+    if m.cut is not None and not m.cut.total:
+        return all(is_one_row(c, {part: (columns,) for part, columns in unique.items()}) for c in m.products)
     return m.ranking is not None and not m.ranking.site.params
 
 

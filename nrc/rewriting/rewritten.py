@@ -25,6 +25,7 @@ from ripplenest.nrc.rewriting.others import others
 from ripplenest.nrc.rewriting.rekey import rekeyed
 from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.rewriting.spread import spread
+from ripplenest.nrc.rewriting.stepped import stepped
 from ripplenest.nrc.rewriting.valid import valid
 from ripplenest.nrc.syntax import Expr, For, Group, Plus, Top
 from ripplenest.nrc.syntax import Keys as Unique
@@ -41,7 +42,7 @@ def rewritten(
     rows of groups is ``fused`` with them before the rows are made in cases, as it is not the same rows afterwards."""
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in relations else inner[part] for part, columns in unique}
-    counted = measured(nested)
+    counted = stepped(measured(nested), keys)
     united = _by_unions(counted, keys)
     told = spread(united)
     copied = everywhere(told)
