@@ -39,10 +39,11 @@ def places_asked(c: Comprehension, site: Site, fails: bool, by_groups: bool) -> 
 
 def guarding(c: Comprehension, var: str, needed: frozenset[str], groups: Set[str]) -> frozenset[str]:
     """The sources ``needed``, and those with which conditions of ``c`` compare them before ``var`` is read; of groups
-    the ``groups`` that come before it."""
+    the ``groups`` that come before it. All others that come before it, where nothing says which place there is."""
     types, sources = c.variables(), [*dict(c.generators)]
-    behind = {*sources[sources.index(var) :]}
-    known = {v for v, rel in c.generators if not isinstance(rel, Grouped) or v in groups - behind}
+    before = {*sources[: sources.index(var)]}
+    known = {v for v, rel in c.generators if not isinstance(rel, Grouped) or v in groups & before}
+    needed = needed or frozenset(known & before)
     asked = [free_vars(t) for t in c.conditions if is_total(t, types) and free_vars(t) <= known]
     while more := frozenset[str]().union(*(read for read in asked if read & needed)) - needed:
         needed |= more

@@ -275,6 +275,39 @@ def test_what_a_total_decides_is_worked_out_all_the_same() -> None:
         decided([Row(1, 0, [3])])
 
 
+@rn.view
+def beside_all(R: Bag[Row]):
+    """What is the same for all rows, of which there may be none."""
+    return [
+        {
+            "id": x.id,
+            "sum": sum(6 % y.n for y in R),
+            "by": [{"rest": rest, "ids": [y.id for y in ys]} for rest, ys in rn.group_by(R, lambda y: 6 % y.n)],
+        }
+        for x in R
+        if x.id > 9
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_is_the_same_for_all_is_worked_out_for_some(tmp_path: Path, first: bool) -> None:
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Row, key="id")
+        if first:
+            db.create(beside_all)
+        with db.batch(policy="incremental") as b:
+            b.insert("R", [Row(1, 0, []), Row(2, 4, [])])
+        if not first:
+            db.create(beside_all)
+        assert db.view("beside_all").rows() == []
+        with pytest.raises(errors.EvaluationError, match="division by zero"), db.batch() as b:
+            b.insert("R", [Row(10, 1, [])])
+        with db.batch() as b:
+            b.upsert("R", [Row(1, 5, []), Row(10, 4, [])])
+        by = [{"rest": 1, "ids": [1]}, {"rest": 2, "ids": [2, 10]}]
+        assert db.view("beside_all").rows() == [{"id": 10, "sum": 5, "by": by}] and db.verify(deep=True).ok
+
+
 @rn.record
 class Item:
     line: int

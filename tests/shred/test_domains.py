@@ -98,6 +98,7 @@ def test_what_fails_is_asked_for_by_all_that_conditions_compare(conditions: tupl
     )
     assert "".join(v for v, _ in c.generators if v in guarding(c, "s", frozenset("x"), frozenset("tu"))) == kept
     assert guarding(c, "s", frozenset("x"), frozenset()) == frozenset(kept) - {"t"}
+    assert guarding(c, "s", frozenset(), frozenset("u")) == frozenset("xyz")
 
 
 @pytest.mark.parametrize(
