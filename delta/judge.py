@@ -151,9 +151,10 @@ def _called(program: TriggerProgram) -> Called:
 def _is_few(m: Map, unique: Mapping[str, frozenset[str]]) -> bool:
     """Whether it holds the first rows of one place, of which there are no more however many there are of others, or
     what is made of a row that constants tell."""
-    if m.cut is not None and not m.cut.total:
-        return all(is_one_row(c, {part: (columns,) for part, columns in unique.items()}) for c in m.products)
-    return m.ranking is not None and not m.ranking.site.params
+    if m.ranking is not None:
+        return not m.ranking.site.params
+    keys = {part: (columns,) for part, columns in unique.items()}
+    return m.cut is not None and not m.cut.total and all(is_one_row(c, keys) for c in m.products)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:
