@@ -552,14 +552,8 @@ def raised(M: Bag[Film]):
     return [{"year": f.year, "sum": sum(m.year + 1 for m in M)} for f in M]
 
 
-@rn.view
-def by_decade(M: Bag[Film]):
-    return [{"from": start, "n": len(ms)} for _ in M for start, ms in rn.group_by(M, lambda m: rn.tumble(m.year, 10))]
-
-
-@pytest.mark.parametrize("view", [raised, by_decade], ids=lambda view: view.name)
-def test_what_never_changes_has_no_statement(view: rn.View) -> None:
-    explained = explain(view)
+def test_what_never_changes_has_no_statement() -> None:
+    explained = explain(raised)
     facts = explained.json()
     assert still(facts) and not {s["part"] for s in facts["statements"]} & still(facts)
     assert str(explained) and explained.mermaid() and explained.graphviz() and explained._repr_html_()
