@@ -100,10 +100,8 @@ def is_one(rel: Rel, columns: frozenset[str], keys: Keys) -> bool:
 
 def is_one_row(c: Comprehension, keys: Keys) -> bool:
     """Whether constants tell the only row of which ``c`` is made."""
-    if len(c.generators) > 1:
-        return False
-    reads = [r for j in joins(c) for r in j.reads()]
-    return all(is_one(r.rel, frozenset(e.column for e in r.equated if e.constant), keys) for r in reads)
+    tables = _Tables({}, keys)
+    return len(c.generators) == 1 and all(tables.is_constant(r) for j in joins(c) for r in j.reads())
 
 
 def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
@@ -236,8 +234,12 @@ class _Tables:
         return told(r, j, order, self._is_moved)
 
     def _is_moved(self, r: Read) -> bool:
+        return r.how == "change" and self.is_constant(r)
+
+    def is_constant(self, r: Read) -> bool:
+        """Whether constants say which row it is."""
         columns = frozenset(e.column for e in r.equated if e.constant)
-        return r.how == "change" and bool(columns) and self.is_one(r.rel, columns)
+        return bool(columns) and self.is_one(r.rel, columns)
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""

@@ -17,12 +17,10 @@ from ripplenest.cost.called import Called
 from ripplenest.cost.estimate import found_by_a_key
 from ripplenest.cost.words import Obstacle, There, Words
 from ripplenest.nrc.rewriting.access import Join, Read
-from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.rewriting.bands import COMPARED, OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.equated import Equation, follows
 from ripplenest.nrc.syntax import Call, Elem, Rel, Term, Var
 from ripplenest.nrc.walk import children, nodes, replace_elem
-
-COMPARED = (*SWAPPED, "eq", "ne", "same")
 
 
 @frozen

@@ -144,16 +144,16 @@ def _called(program: TriggerProgram) -> Called:
     asked = {name: places[site] for name, site in sites.items() if site in places}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     shown = {name: cut.shown_of for name, cut in groups.items()}
-    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m, unique))
+    keys = {part: (columns,) for part, columns in unique.items()}
+    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m, keys))
     return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown, fixed=fixed)
 
 
-def _is_few(m: Map, unique: Mapping[str, frozenset[str]]) -> bool:
+def _is_few(m: Map, keys: Mapping[str, tuple[frozenset[str]]]) -> bool:
     """Whether it holds the first rows of one place, of which there are no more however many there are of others, or
     what is made of a row that constants tell."""
     if m.ranking is not None:
         return not m.ranking.site.params
-    keys = {part: (columns,) for part, columns in unique.items()}
     return m.cut is not None and not m.cut.total and all(is_one_row(c, keys) for c in m.products)
 
 

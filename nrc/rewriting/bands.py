@@ -23,6 +23,7 @@ from ripplenest.nrc.types import LONG, Base, Type, nullable
 from ripplenest.nrc.values import in_range
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+COMPARED = (*SWAPPED, "eq", "ne", "same")
 OPPOSITE = {"ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 """What is true where another one is false."""
 

@@ -34,7 +34,7 @@ from attrs import evolve
 from ripplenest.nrc.paths import columns_read, root
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.alternatives import opened
-from ripplenest.nrc.rewriting.bands import SWAPPED, operands, uncast
+from ripplenest.nrc.rewriting.bands import COMPARED, SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference, gap, needed
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
@@ -57,7 +57,6 @@ from ripplenest.nrc.walk import (
 )
 
 LIMITED = 8  # cases by what rows look up, as of two limits that may be NULL: all are asked of each row that comes
-EQUAL = ("eq", "ne", "same")
 ORDERED = ("int", "long", "decimal", "string", "date", "timestamp")
 CHOICES = ("if", "and", "or", "not", "coalesce", *SWAPPED)
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
@@ -153,7 +152,7 @@ def _made(e: Expr, x: str, of: Callable[[Elem], Elem]) -> Expr:
 def _chosen(e: Term) -> list[Elem]:
     """What is compared in ``e``, a condition, that is a choice, or says itself how something is compared."""
     cond = e.cond if isinstance(e, Pred) else Lit(True, BOOL)
-    either = [t for t in conjuncts(cond) if isinstance(t, Call) and t.fn in (*SWAPPED, *EQUAL)]
+    either = [t for t in conjuncts(cond) if isinstance(t, Call) and t.fn in COMPARED]
     return [a for t in either for a in t.args if isinstance(a, Call) and a.fn in CHOICES and any(_comparisons(a))]
 
 

@@ -80,7 +80,7 @@ def needed(conditions: Sequence[Elem], is_sure: Callable[[Elem], bool]) -> list[
     """``conditions`` without those that others imply; None where two exclude each other. Only of comparisons of which
     it is sure that they have a value."""
     compared = dict.fromkeys(c for c in conditions if isinstance(c, Call) and c.fn in (*SWAPPED, "eq"))
-    if len(compared) < 2:
+    if len(compared) < 2 or not any(c.fn in SWAPPED for c in compared):
         return [*conditions]
     known = [(c, g) for c in compared if is_sure(c) for g in _gaps(c)]
     if any(a.excludes(b) for _, a in known for _, b in known):

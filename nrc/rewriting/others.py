@@ -32,7 +32,7 @@ from collections.abc import Set as AbstractSet
 from attrs import evolve, frozen
 
 from ripplenest.nrc.bags import MAX_MULTIPLICITY
-from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.bands import COMPARED, SWAPPED
 from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
@@ -224,7 +224,7 @@ def _is_edge(c: Elem, own: AbstractSet[str]) -> bool:
 
 def _is_known(c: Elem, around: Around) -> bool:
     """Whether the types of what it computes are known: it reads stored rows alone, or compares values as they are."""
-    compares = (*SWAPPED, "eq", "ne", "same", "and", "or", "not", "is_null")
+    compares = (*COMPARED, "and", "or", "not", "is_null")
     return free_vars(c) <= around.types.keys() or all(n.fn in compares for n in nodes(c) if isinstance(n, Call))
 
 

@@ -10,12 +10,12 @@ Law: ⟦stepped e⟧ = ⟦e⟧ where no two rows of K have the same key.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
-from ripplenest.nrc.paths import column_of, root
-from ripplenest.nrc.rewriting.keyed import Keys, passed
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed
 from ripplenest.nrc.rewriting.normal import asked, conjuncts, is_sure, where
 from ripplenest.nrc.rewriting.presence import Fresh
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Lit, Pred, Proj, Rel, Sng, Term, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Pred, Proj, Rel, Sng, Term, Tuple, Var
 from ripplenest.nrc.walk import children, free_names, free_vars, nodes, rebuild, rebuild_elem
 
 STEPS = (
@@ -34,11 +34,12 @@ def stepped(e: Expr, keys: Keys) -> Expr:
 def _stepped(e: Expr, keys: Keys, fresh: Fresh) -> Expr:
     inner = rebuild(e, lambda c: _stepped(c, keys, fresh), lambda t: t, lambda d: d)
     match inner:
-        case For(k, Rel(name) as source, body):
+        case For(k, Rel() as source, body):
             conditions, rest = asked(body)
             own = [c for c in conditions if free_vars(c) == {k}]
             below = where([c for c in conditions if c not in own], rest)
-            read = [*dict.fromkeys(_read(below, k))] if _is_told(own, k, keys.get(name, ())) else []
+            around = reduce(lambda around, c: around.below("_", Pred(c)), own, Around(keys).below(k, source))
+            read = [*dict.fromkeys(_read(below, k))] if k in around.told(frozenset()) else []
             if read and None not in read:
                 return _by_steps(k, source, own, [t for t in read if t is not None], below, fresh)
     return inner
@@ -46,18 +47,6 @@ def _stepped(e: Expr, keys: Keys, fresh: Fresh) -> Expr:
 
 def _is_step(t: Call) -> bool:
     return t.fn in STEPS or t.fn.rpartition("_")[0] in STEPS
-
-
-def _is_told(conditions: Sequence[Elem], k: str, key: Sequence[str]) -> bool:
-    """Whether constants say which row k is."""
-    told = {
-        column_of(a)
-        for c in conditions
-        if isinstance(c, Call) and c.fn == "eq"
-        for a, b in (c.args, c.args[::-1])
-        if root(a) == k and isinstance(b, Lit)
-    }
-    return bool(key) and {*key} <= told
 
 
 def _read(term: Term, k: str) -> Iterator[Elem | None]:
